@@ -5,7 +5,7 @@ First runs: each start ends by SIGKILL to a job, to Snakemake or to the whole pr
 each, every visible file must have the bytes of an undisturbed run; the last start ends with all.
 Reruns: ten steps run again, under another seed, with an input that is refused, on a full disk (as
 root), and killed with all their processes at a random moment and inside a write; after each, the
-step's files and sidecars are all old or all new, and every other file is as it was.
+step's files and manifest are all old or all new, and every other file is as it was.
 Then (as root) results/ on a disk of 60 kB, and on one that is mounted read-only.
 With --short: one step, and two kills of a first run, of two steps in all; no small disks.
 Usage: .ci/check_faults.py [--short] FOLDER [MOMENTS]      (an empty folder; some forty minutes for

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Runs the embedded default twice, on one core and on two, in two folders, and compares all bytes.
 
-Every payload and every sidecar must be the same. One exception, said aloud: CPU seconds of learning
-a treatment policy are a measurement (benchmarks/time_planners/…/timings.parquet, outside results/).
-results/summary/treatment.parquet may differ in its column cpu_s alone, its sidecar in the digests.
+Every payload and manifest must be the same. One exception, said aloud: CPU seconds of learning a
+treatment policy are a measurement (benchmarks/time_planners/…/timings.parquet, outside results/).
+results/summary/treatment.parquet may differ in its column cpu_s alone, its manifest in the digests.
 With --short, instead of the embedded default: the study of ten lines, docs/examples/, up to its
 answer.
 Usage: .ci/check_reproducible.py [--short] FOLDER [WORDS FOR SNAKEMAKE…]     (an empty folder;
@@ -32,7 +32,7 @@ TEN_LINES = [
     str(ROOT / "docs/examples/ten_lines_config.yaml"),
 ]
 TIMED = "results/summary/treatment.parquet"
-ITS_SIDECAR = "results/summary/_treatment.parquet.json"
+ITS_MANIFEST = "results/steps/summary/treatment.parquet.json"
 
 
 def run(folder: Path, cores: int, words: list[str]) -> None:
@@ -57,11 +57,10 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def but_for_cpu_seconds(folder: Path) -> tuple[pd.DataFrame, dict]:
-    """The timed table without its measured column, and its sidecar without what follows from it."""
+    """The timed table without its measured column, its manifest without what follows from it."""
     table = pd.read_parquet(folder / TIMED, partitioning=None).drop(columns="cpu_s")
-    document = json.loads((folder / ITS_SIDECAR).read_bytes())
-    for key in ("sha256", "bytes", "seal"):
-        del document[key]
+    document = json.loads((folder / ITS_MANIFEST).read_bytes())
+    del document["outputs"], document["seal"]
     for record in document["inputs"]:
         if record["path"] == "timings.parquet":
             del record["sha256"]
@@ -82,7 +81,7 @@ def main(folder: Path, words: list[str]) -> None:
     if left.keys() != right.keys():
         sys.exit(f"NOT SO: files of one run only: {sorted(left.keys() ^ right.keys())[:5]}")
     differing = [name for name in left if left[name] != right[name]]
-    wrong = [name for name in differing if name not in (TIMED, ITS_SIDECAR)]
+    wrong = [name for name in differing if name not in (TIMED, ITS_MANIFEST)]
     if not wrong and differing:
         (table, document), (table_b, document_b) = but_for_cpu_seconds(a), but_for_cpu_seconds(b)
         wrong = [] if table.equals(table_b) and document == document_b else differing
@@ -90,7 +89,7 @@ def main(folder: Path, words: list[str]) -> None:
         sys.exit(f"NOT SO: {len(wrong)} files differ, first {wrong[:5]}")
     print(f"ok: {len(left) - len(differing)} of {len(left)} files are the same, byte for byte")
     if differing:
-        print(f"ok: {TIMED} differs in its column cpu_s alone, its sidecar in the digests")
+        print(f"ok: {TIMED} differs in its column cpu_s alone, its manifest in the digests")
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ def _pipe_for_table(config: dict[str, Any]) -> None:
     os.mkfifo("ten_lines.csv")
 
 
-def _broken_receipt(config: dict[str, Any]) -> None:
+def _broken_manifest(config: dict[str, Any]) -> None:
     del config
     Path("results/steps").mkdir(parents=True)
     Path("results/steps/prepare_data-0.json").write_bytes(b"[" * 100_000)
@@ -74,7 +74,7 @@ def cases() -> Iterator[Case]:
     study = partial(Case, GROUP, limit_s=START_S)
     yield study("a named pipe for the table", partial(_own_study, _pipe_for_table), "ten_lines.csv")
     yield study(
-        "a receipt under `results/` that is 100,000 brackets",
-        partial(_own_study, _broken_receipt),
+        "a manifest under `results/` that is 100,000 brackets",
+        partial(_own_study, _broken_manifest),
         "prepare_data-0.json",
     )

@@ -1,4 +1,4 @@
-"""What lies under results/: tables, models, documents, sidecars, receipts and journals, spoilt."""
+"""What lies under results/: tables, models, documents, manifests and journals, spoilt."""
 
 import json
 import os
@@ -16,18 +16,18 @@ from frugal.data.tables import table_from_frames
 from frugal.learn.tree_scoring import predict_proba
 from frugal.learn.trees import TreeEnsemble, fit_forest
 from frugal.results.files import json_bytes, payload_bytes, read_payload, seal
-from frugal.results.receipts import survey, tidy_up
-from frugal.results.sidecars import Checkpoint, Job, sidecar_path
+from frugal.results.manifests import Checkpoint, Job, load_manifest, manifest_path
+from frugal.results.survey import survey, tidy_up
 
 from tests.malformed.cases import Case, command
 from tests.unit import test_bad_files, test_stored_laws
 from tests.unit.partly_observed import draw
-from tests.unit.result_chains import TABLE, write_chain
+from tests.unit.result_chains import TABLE, seal_anew, write_chain
 from tests.unit.spoiling import spoilt
 
 FILES = "Stored files: Parquet, JSON, safetensors"
 MODELS = "Stored models, tables and laws"
-VOUCHERS = "Sidecars, receipts and journals"
+VOUCHERS = "Manifests and journals"
 VALUES, OBSERVED, LABEL = draw(n=120, d=4, classes=3, share=0.7, seed=3)
 
 
@@ -269,7 +269,7 @@ def _sealed(document: Any) -> bytes:
 
 
 def _summarise(change: Callable[[Path], Any]) -> str:
-    """A step whose input, or the input's sidecar, was changed after it was made."""
+    """A step whose input, or the input's manifest, was changed after it was made."""
     write_chain()
     change(TABLE)
     words = ["summarise_afape", "--seed", "0", "--input", f"estimates[]={TABLE}"]
@@ -300,47 +300,45 @@ def _edited(path: Path) -> None:
     path.write_bytes(content[:10] + bytes([content[10] ^ 1]) + content[11:])
 
 
-def _sidecar(content: bytes) -> Callable[[Path], Any]:
-    return lambda path: sidecar_path(path).write_bytes(content)
+def _manifest(content: bytes) -> Callable[[Path], Any]:
+    return lambda path: manifest_path(path).write_bytes(content)
 
 
 JOURNAL = Path("results/summary/.s.parquet.h.1.2.commit")
-RECEIPT = Path("results/steps/prepare_data-0000000000000000.json")
+NEW = Path("results/steps/gone.parquet.json")
 
 
 def vouchers() -> Iterator[Case]:
     """Of a small chain of two steps."""
-    nothing = {"stage": "prepare_data", "files": ["results/gone.parquet"], "environment": ""}
     for what, change in (
         ("one bit of a table flipped", _edited),
         ("a table cut off", lambda path: path.write_bytes(path.read_bytes()[:-1])),
         ("a table exchanged for another", lambda path: pd.DataFrame({"a": [1]}).to_parquet(path)),
-        ("no sidecar", lambda path: sidecar_path(path).unlink()),
-        ("an empty sidecar", _sidecar(b"")),
-        ("a sidecar that is a list", _sidecar(b"[]")),
-        ("a sidecar nested 100,000 deep", _sidecar(b"[" * 100_000)),
-        ("a sidecar of another table", _sidecar(b'{"sha256": "00"}')),
-        ("a sidecar in Latin-1", _sidecar(b'{"sha256": "\xe9"}')),
-        ("a sidecar whose digest is a list", _sidecar(b'{"sha256": []}')),
+        ("no manifest", lambda path: manifest_path(path).unlink()),
+        ("an empty manifest", _manifest(b"")),
+        ("a manifest that is a list", _manifest(b"[]")),
+        ("a manifest nested 100,000 deep", _manifest(b"[" * 100_000)),
+        ("a manifest of another table", _manifest(b'{"sha256": "00"}')),
+        ("a manifest in Latin-1", _manifest(b'{"sha256": "\xe9"}')),
+        ("a manifest whose digest is a list", _manifest(b'{"sha256": []}')),
     ):
         yield Case(
             VOUCHERS, f"an input of a step: {what}", partial(_summarise, change), "table.parquet"
         )
-    side = sidecar_path(TABLE)
+    side = manifest_path(TABLE)
     for what, path, content in (
-        ("a sidecar with an edited seed", side, None),
-        ("a sidecar that is no JSON", side, b"not json"),
-        ("a sidecar nested 100,000 deep", side, b'{"a":' * 100_000),
-        ("a sidecar with a number of 5,000 digits", side, b'{"seal": ' + b"9" * 5000 + b"}"),
-        ("a sealed sidecar whose input lies outside the folder", side, _sealed({"file": "x"})),
+        ("a manifest with an edited seed", side, None),
+        ("a manifest that is no JSON", side, b"not json"),
+        ("a manifest nested 100,000 deep", side, b'{"a":' * 100_000),
+        ("a manifest with a number of 5,000 digits", side, b'{"seal": ' + b"9" * 5000 + b"}"),
+        ("a sealed manifest without its parts", side, _sealed({"file": "x"})),
         ("a file that no step has made", Path("results/stray.csv"), b"1\n"),
-        ("a receipt that is no JSON", RECEIPT, b"{"),
-        ("a receipt of a step that has made nothing", RECEIPT, _sealed(nothing)),
+        ("a manifest of a file that is not there", NEW, _of_nothing),
     ):
-        change = _edited_seed if content is None else _write(path, content)
-        words = "gone.parquet" if "nothing" in what else path.name
+        change = _write(path, content) if isinstance(content, bytes) else content or _edited_seed
+        words = path.name
         yield Case(VOUCHERS, f"`audit`: {what}", partial(_audit, change), words)
-    journal, receipt = partial(_write, JOURNAL), partial(_write, RECEIPT)
+    journal, manifest = partial(_write, JOURNAL), partial(_write, NEW)
     pair = json.dumps([[JOURNAL.name.replace(".commit", ".part"), "../../a"]]).encode()
     for what, change in (
         ("a journal that is no JSON", journal(b"{")),
@@ -353,22 +351,28 @@ def vouchers() -> Iterator[Case]:
         ),
         ("a journal of a name with a zero byte", journal(rb'[[".a\u0000.h.1.2.part", "a"]]')),
         ("a journal that is a pipe", partial(os.mkfifo, JOURNAL)),
-        ("a receipt that is a list", receipt(b"[]")),
-        ("a receipt with another seal", receipt(b'{"seal": "x"}\n')),
+        ("a manifest that is a list", manifest(b"[]")),
+        ("a manifest with another seal", manifest(b'{"seal": "x"}\n')),
         (
-            "a receipt whose files are numbers",
-            receipt(_sealed({"stage": "a", "files": [1], "environment": ""})),
+            "a manifest whose files are numbers",
+            manifest(_sealed({"stage": "a", "outputs": [1], "environment": ""})),
         ),
-        ("a receipt that is a folder", RECEIPT.mkdir),
-        ("a receipt that is a pipe", partial(os.mkfifo, RECEIPT)),
+        ("a manifest that is a folder", NEW.mkdir),
+        ("a manifest that is a pipe", partial(os.mkfifo, NEW)),
     ):
-        words = (JOURNAL if what.startswith("a journal") else RECEIPT).name
+        words = (JOURNAL if what.startswith("a journal") else NEW).name
         yield Case(VOUCHERS, f"the start of a run: {what}", partial(_started, change), words)
     yield Case(VOUCHERS, "a checkpoint cut off", _checkpoint, "remove it, and the step starts anew")
 
 
+def _of_nothing() -> None:
+    """As of a step whose only file is gone."""
+    gone = {"path": "results/gone.parquet", "sha256": "0" * 64, "bytes": 1}
+    seal_anew(NEW, load_manifest(manifest_path(TABLE)) | {"outputs": {"t": gone}, "tables": {}})
+
+
 def _edited_seed() -> None:
-    side = sidecar_path(TABLE)
+    side = manifest_path(TABLE)
     side.write_text(side.read_text(encoding="utf-8").replace('"seed": 7', '"seed": 8'))
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from frugal.results import sidecars
-from frugal.results.files import file_digest, payload_bytes
-from frugal.results.sidecars import Job, input_records, write_outputs
+from frugal.results import manifests
+from frugal.results.files import file_digest
+from frugal.results.manifests import Job, input_records, write_outputs
 from hypothesis import strategies as st
 
 STAGES = ("fit_classifier", "roll_out", "summarise_afape")  # stand in; their code is never run
@@ -53,9 +53,9 @@ def write_chain(folder: Path, chain: Chain, monkeypatch) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     monkeypatch.chdir(folder)
     Path("lock").write_text(chain.lock)
-    monkeypatch.setattr(sidecars, "LOCK", Path("lock"))
+    monkeypatch.setattr(manifests, "LOCK", Path("lock"))
     monkeypatch.setattr(
-        sidecars, "source_digest", lambda s, _: digest_text(chain.sources.get(s, s))
+        manifests, "source_digest", lambda s, _: digest_text(chain.sources.get(s, s))
     )
     for step in range(len(chain.reads)):
         Path("outside").mkdir(exist_ok=True)
@@ -67,12 +67,11 @@ def run_step(job: Job) -> None:
     """A deterministic step: its numbers are drawn from the digest of its whole recipe."""
     paths = [p for v in job.inputs.values() for p in (v if isinstance(v, list) else [v])]
     recipe = [job.settings, job.seed, job.stage, *map(file_digest, paths)]
-    recipe += [sidecars.source_digest(job.stage, job.settings), file_digest(sidecars.LOCK)]
+    recipe += [manifests.source_digest(job.stage, job.settings), file_digest(manifests.LOCK)]
     draw = np.random.default_rng(int(digest_text(json.dumps(recipe))[:16], 16))
     table = pd.DataFrame({"seed": np.arange(3), "cost": draw.normal(size=3)})
     made = {"table": table, "about": {"size": float(draw.normal())}}
-    contents = {name: payload_bytes(p, made[name]) for name, p in job.outputs.items()}
-    write_outputs(job, made, contents, input_records(job))
+    write_outputs(job, made, input_records(job))
 
 
 def digest_text(text: str) -> str:

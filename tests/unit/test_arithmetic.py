@@ -1,4 +1,4 @@
-"""Portable arithmetic: what is pinned, when, and what a sidecar, a diff and an audit say of it."""
+"""Portable arithmetic: what is pinned, when, and what a manifest, a diff and an audit say of it."""
 
 import json
 import os
@@ -13,19 +13,20 @@ from frugal.core import arithmetic
 from frugal.core.arithmetic import FUNCTIONS, PINS, asks_for_portable, pinned
 from frugal.core.errors import ConfigError
 from frugal.results.differences import recipe_changes
-from frugal.results.sidecars import (
+from frugal.results.manifests import (
     AuditError,
     Checkpoint,
-    load_sidecar,
+    load_manifest,
+    load_record,
     made_otherwise,
+    manifest_path,
     settled,
-    sidecar_path,
 )
 from frugal.results.sources import STAGES, reached_modules
 from frugal.run import own_python
 from frugal.run.audit import audit_command
 
-from tests.unit.result_chains import OUTSIDE, SUMMARISE, SUMMARY, run_step, write_chain
+from tests.unit.result_chains import OUTSIDE, SUMMARISE, SUMMARY, forge, run_step, write_chain
 
 PORTABLE = replace(SUMMARISE, arithmetic="portable")
 ASKED = ["--arithmetic", "portable"]
@@ -174,24 +175,24 @@ def test_no_stage_reaches_what_pins_so_that_fast_results_follow_from_no_edit_of_
         assert "frugal.core.arithmetic" not in reached_modules(module, "frugal.run.stage_command")
 
 
-def test_a_sidecar_says_portable_and_nothing_of_fast():
+def test_a_manifest_says_fast_or_portable():
     write_chain()
-    assert "arithmetic" not in load_sidecar(SUMMARY)
+    assert load_record(SUMMARY)["arithmetic"] == "fast"
     run_step(PORTABLE)
-    name, _, digest = load_sidecar(SUMMARY)["arithmetic"].partition(" ")
+    name, _, digest = load_record(SUMMARY)["arithmetic"].partition(" ")
     assert (name, len(digest)) == ("portable", 12)
 
 
 def test_another_arithmetic_is_made_again_and_the_same_is_not():
     write_chain()
-    sidecar = sidecar_path(SUMMARY)
+    path = manifest_path(SUMMARY)
     fast, portable = (settled(7, {}, name) for name in ("fast", "portable"))
-    assert fast == "[7, {}]"
-    assert not made_otherwise(sidecar, fast)
-    assert made_otherwise(sidecar, portable)
+    assert fast == '[7, {}, "fast"]'
+    assert not made_otherwise(load_manifest(path), fast)
+    assert made_otherwise(load_manifest(path), portable)
     run_step(PORTABLE)
-    assert made_otherwise(sidecar, fast)
-    assert not made_otherwise(sidecar, portable)
+    assert made_otherwise(load_manifest(path), fast)
+    assert not made_otherwise(load_manifest(path), portable)
 
 
 def test_a_checkpoint_of_another_arithmetic_is_not_taken_up():
@@ -201,9 +202,9 @@ def test_a_checkpoint_of_another_arithmetic_is_not_taken_up():
 
 def test_a_comparison_names_it():
     write_chain()
-    fast = load_sidecar(SUMMARY)
+    fast = load_record(SUMMARY)
     run_step(PORTABLE)
-    causes = list(recipe_changes(fast, load_sidecar(SUMMARY)))
+    causes = list(recipe_changes(fast, load_record(SUMMARY)))
     assert [cause.kind for cause in causes] == ["arithmetic"]
     assert causes[0].text.startswith("arithmetic is fast in A, portable ")
 
@@ -231,13 +232,8 @@ def test_a_job_in_its_own_python_is_given_all_its_words():
     assert own_python.job_words(SUMMARISE)[-2:] == ["--seed", "7"]
 
 
-def test_a_forged_arithmetic_is_no_sidecar():
+def test_a_forged_arithmetic_is_no_manifest():
     write_chain()
-    path = sidecar_path(SUMMARY)
-    from frugal.results.files import json_bytes
-    from frugal.results.sidecars import seal
-
-    document = json.loads(path.read_text()) | {"arithmetic": "exact"}
-    path.write_bytes(json_bytes(document | {"seal": seal(document)}))
+    forge(SUMMARY, arithmetic="exact")
     with pytest.raises(AuditError, match="'arithmetic' is 'exact'"):
-        load_sidecar(SUMMARY)
+        load_record(SUMMARY)

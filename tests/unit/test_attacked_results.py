@@ -1,6 +1,5 @@
 """Attempts to lose a result, or to have a wrong one taken for a right one."""
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -8,22 +7,14 @@ from typing import Any
 import matplotlib as mpl
 import pytest
 from frugal.core.errors import DataError
-from frugal.results import files, replacing, sidecars
+from frugal.results import files, manifests, replacing
 from frugal.results.files import payload_bytes
-from frugal.results.receipts import tidy_up
+from frugal.results.manifests import Job, made_otherwise, manifest_path
 from frugal.results.replacing import replace_files
-from frugal.results.sidecars import Job, made_otherwise, sidecar_path, vouched_digest
+from frugal.results.survey import survey, tidy_up
 from matplotlib.figure import Figure
 
-from tests.unit.result_chains import (
-    OUTSIDE,
-    SUMMARISE,
-    SUMMARY,
-    TABLE,
-    payloads,
-    run_step,
-    write_chain,
-)
+from tests.unit.result_chains import OUTSIDE, SUMMARISE, SUMMARY, TABLE, run_step, write_chain
 
 
 @pytest.fixture(autouse=True)
@@ -34,13 +25,12 @@ def chain(tmp_path, monkeypatch):
 
 
 def test_an_input_that_is_replaced_while_a_step_runs_is_not_stated_to_be_the_one_that_was_read():
-    records = sidecars.require_intact(SUMMARISE)
+    records = manifests.require_intact(SUMMARISE)
     before = SUMMARY.read_bytes()
     run_step(Job("prepare_data", {"description": OUTSIDE}, {"table": TABLE}, {"a": 1}, {}, 8))
     TABLE.write_bytes(TABLE.read_bytes() + b"x")
-    made = payloads(SUMMARISE)
     with pytest.raises(DataError, match=r"table\.parquet was changed while summarise_afape ran"):
-        sidecars.write_outputs(SUMMARISE, made, {"summary": b"new"}, records)
+        manifests.write_outputs(SUMMARISE, {"summary": b"new"}, records)
     assert SUMMARY.read_bytes() == before
 
 
@@ -76,23 +66,22 @@ def test_the_journal_of_an_older_run_does_not_overwrite_a_newer_result(monkeypat
 
 
 def test_a_result_made_with_another_seed_or_other_settings_is_known_without_notes():
-    sidecar = sidecar_path(SUMMARY)
-    assert not made_otherwise(sidecar, "[7, null]")
-    assert not made_otherwise(sidecar, "[7, {}]")
-    assert made_otherwise(sidecar, "[8, null]")
-    assert made_otherwise(sidecar, '[7, {"a": 1}]')
-    assert not made_otherwise(Path("results/none.json"), "[8, null]")
-    sidecar.write_text("[]")
-    assert not made_otherwise(sidecar, "[8, null]")
+    made = survey("").manifests[manifest_path(SUMMARY).as_posix()]
+    assert not made_otherwise(made, '[7, null, "fast"]')
+    assert not made_otherwise(made, '[7, {}, "fast"]')
+    assert made_otherwise(made, '[8, null, "fast"]')
+    assert made_otherwise(made, '[7, {"a": 1}, "fast"]')
+    assert not made_otherwise(made, '[7, {}, "fast"]', ["elsewhere/afape.parquet"])
+    assert made_otherwise(made, '[7, {}, "fast"]', ["other.parquet"])
 
 
 def test_a_result_of_other_code_or_of_another_file_is_known_whatever_its_time():
-    sidecar = sidecar_path(SUMMARY)
-    code = json.loads(sidecar.read_bytes())["source"]
-    table = vouched_digest(TABLE)
+    surveyed = survey("")
+    document = surveyed.manifests[manifest_path(SUMMARY).as_posix()]
+    code, table = document["source"], surveyed.digests[TABLE.as_posix()]
 
     def made(source=None, **inputs):
-        return made_otherwise(sidecar, "[7, null]", (), source, inputs or None)
+        return made_otherwise(document, '[7, null, "fast"]', (), source, inputs or None)
 
     assert not made(code, estimates=[table])
     assert not made(estimates=[None])
@@ -100,8 +89,6 @@ def test_a_result_of_other_code_or_of_another_file_is_known_whatever_its_time():
     assert made(estimates=["0" * 64])
     assert made(estimates=[table, table])
     assert made(others=[table])
-    sidecar_path(TABLE).unlink()
-    assert vouched_digest(TABLE) is None
 
 
 def test_a_large_file_is_hashed_again_only_where_it_was_changed_or_replaced(monkeypatch):

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -15,18 +16,18 @@ from frugal.answer.stages.reports import keep_report
 from frugal.core.context import Context
 from frugal.core.errors import ConfigError, DataError, printable
 from frugal.core.streams import Streams
-from frugal.results import replacing, sidecars
-from frugal.results.files import json_bytes, payload_bytes, read_payload, seal
+from frugal.results import manifests, replacing
+from frugal.results.files import payload_bytes, read_payload
+from frugal.results.manifests import AuditError, Job, load_record, manifest_path
 from frugal.results.publishing import write_crate
-from frugal.results.receipts import read_receipt, survey, tidy_up
 from frugal.results.replacing import replace_files
-from frugal.results.sidecars import AuditError, Job, sidecar_path
+from frugal.results.survey import survey, tidy_up
 from frugal.run.audit import audit_command
 from frugal.run.init_command import init_command
 from frugal.run.memory import accounted
 from frugal.run.stage_command import run_job
 
-from tests.unit.result_chains import OUTSIDE, SUMMARY, TABLE, run_step, write_chain
+from tests.unit.result_chains import OUTSIDE, SUMMARY, TABLE, forge, run_step, write_chain
 
 ROOT = Path(__file__).parents[2]
 LOOK = ["--look-in", str(OUTSIDE.parent)]
@@ -50,21 +51,6 @@ def victim(folder):
     yield folder.parent / "victim"
     assert [p.name for p in (folder.parent / "victim").iterdir()] == ["file.txt"]
     assert (folder.parent / "victim" / "file.txt").read_text() == "mine"
-
-
-def forge(payload, **changes):
-    """A sidecar rewritten with a fitting seal, as somebody who knows the rules would."""
-    path = sidecar_path(payload)
-    document = json.loads(path.read_text()) | changes
-    path.write_bytes(json_bytes(document | {"seal": seal(document)}))
-
-
-def forged_receipt(**changes):
-    document = {"stage": "prepare_data", "files": [TABLE.as_posix()], "environment": "0" * 64}
-    path = Path("results/steps/prepare_data-0000000000000000.json")
-    document |= changes
-    path.write_bytes(json_bytes(document | {"seal": seal(document)}))
-    return path
 
 
 def refused_audit(*words, run=run_job):
@@ -110,7 +96,7 @@ def test_numba_takes_no_programs_from_the_working_folder(folder, capsys):
 @pytest.mark.parametrize(
     "stage", ["../x", "__main__", "run.stage_command", "audit", "os.system", "/tmp/x", "\0"]
 )
-def test_a_forged_sidecar_names_no_program_of_its_own(stage):
+def test_a_forged_manifest_names_no_program_of_its_own(stage):
     forge(SUMMARY, stage=stage)
     said = "there is no command or stage" if stage.isidentifier() else "'stage' is"
     assert said in refused_audit(*LOOK, "--sample", "9")
@@ -180,7 +166,7 @@ def test_a_step_does_not_write_through_a_link_out_of_results(folder, victim, pla
     Path(place).symlink_to(victim)
     job = Job("prepare_data", {"description": OUTSIDE}, {"table": TABLE}, {}, {}, 7)
     with pytest.raises(DataError, match=f"{place} is a link to .* write outside results/"):
-        sidecars.require_intact(job)
+        manifests.require_intact(job)
     with pytest.raises(DataError, match=f"{place} is a link to"):
         replacing.require_no_way_out()
 
@@ -198,10 +184,10 @@ def test_no_command_writes_through_a_link_or_over_what_a_step_has_made(folder, v
     Path("results/verdict.txt").write_text("theirs")
     status, said = in_folder("-m", "frugal.results.replacing", "results/verdict.txt", ".")
     assert (status, "verdict.txt cannot be written: there is a link" in said) == (1, True)
-    for path in (TABLE, sidecar_path(TABLE)):
+    for path in (TABLE, manifest_path(TABLE)):
         before = path.read_bytes()
         with pytest.raises(DataError, match="a step has made"):
-            sidecars.write_apart(path, b"")
+            manifests.write_apart(path, b"")
         assert path.read_bytes() == before
 
 
@@ -261,32 +247,20 @@ def test_a_pipe_in_the_place_of_a_file_of_ours_is_not_waited_for(name):
     assert name in refused_audit()
 
 
-@pytest.mark.parametrize(
-    "name", ["../victim/file.txt", "/etc/passwd", "results/../x", "results/\x1b[2J"]
-)
-def test_a_receipt_names_results_only_and_nothing_that_a_terminal_obeys(name):
-    path = forged_receipt(files=[name])
-    with pytest.raises(DataError, match="is no receipt that this project writes"):
-        read_receipt(path)
-
-
 @pytest.mark.parametrize("pattern", ["**x", "*", "[a", "?.yaml", "**"])
 def test_the_name_of_an_input_is_no_pattern(pattern):
-    document = json.loads(sidecar_path(TABLE).read_text())
-    record = document["inputs"][0] | {"path": pattern}
-    for path in (TABLE, TABLE.with_name("catalogue.json")):
-        forge(path, inputs=[record])
+    forge(TABLE, inputs=[load_record(TABLE)["inputs"][0] | {"path": pattern}])
     assert audit_command([*LOOK, "--sample", "0"], run_step) == 0
-    assert sidecars.shown_path(OUTSIDE) == "a.yaml"
+    assert manifests.shown_path(OUTSIDE) == "a.yaml"
 
 
 @pytest.mark.parametrize(
     "changes", [{"settings": [1]}, {"wildcards": {"dataset": 3}}, {"seed": -1}, {"inputs": "twice"}]
 )
-def test_a_step_that_cannot_run_as_its_sidecar_says_is_one_sentence(changes):
+def test_a_step_that_cannot_run_as_its_manifest_says_is_one_sentence(changes: dict[str, Any]):
     if changes.get("inputs") == "twice":
-        (record,) = json.loads(sidecar_path(SUMMARY).read_text())["inputs"]
-        changes = {"inputs": [record | {"name": "estimates"}, record]}
+        (record,) = load_record(SUMMARY)["inputs"]
+        changes["inputs"] = [record | {"name": "estimates"}, record]
     forge(SUMMARY, **changes)
 
     def failing(job):
@@ -297,7 +271,7 @@ def test_a_step_that_cannot_run_as_its_sidecar_says_is_one_sentence(changes):
 
 def test_a_forged_fetch_states_no_address_and_is_one_sentence():
     forge(SUMMARY, stage="fetch_file", settings=[])
-    assert "its sidecar has no address" in refused_audit(str(SUMMARY))
+    assert "its manifest has no address" in refused_audit(str(SUMMARY))
 
 
 def test_the_name_of_a_stray_file_does_not_rewrite_the_terminal(folder, capsys):
@@ -305,7 +279,7 @@ def test_the_name_of_a_stray_file_does_not_rewrite_the_terminal(folder, capsys):
     assert main(["audit"]) == 2
     said = capsys.readouterr().err
     assert printable(said) == said
-    assert "\\x1b[2J\\rall files agree: has no sidecar" in said
+    assert "\\x1b[2J\\rall files agree: no manifest names it" in said
 
 
 def test_a_refusal_shows_two_ends_of_a_long_name():
@@ -325,4 +299,4 @@ def test_what_no_step_has_made_is_named_whatever_it_is(folder, kind):
         stray.write_text("")
     else:
         stray.symlink_to("/etc/passwd" if kind == "link" else "/etc")
-    assert "results/data/.stray: has no sidecar" in refused_audit()
+    assert "results/data/.stray: no manifest names it" in refused_audit()

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,18 +16,21 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 from frugal.results.audit import chain_lines
-from frugal.results.files import file_digest, json_bytes, payload_bytes, write_bytes
+from frugal.results.files import file_digest, payload_bytes, write_bytes
+from frugal.results.manifests import AuditError, commit_here, load_manifest, manifest_path
 from frugal.results.publishing import SIGNATURE
-from frugal.results.sidecars import AuditError, commit_here, seal, sidecar_path
 from frugal.run.audit import audit_command
 
 from tests.unit.result_chains import (
     CATALOGUE,
     OUTSIDE,
+    PREPARE,
     SUMMARISE,
     SUMMARY,
     TABLE,
+    forge,
     run_step,
+    seal_anew,
     write_chain,
 )
 
@@ -49,17 +53,11 @@ def refusal(*words):
     return str(caught.value)
 
 
-def forge(path, **changes):
-    """A sidecar rewritten with a fitting seal, as somebody who knows the rules would."""
-    document = json.loads(path.read_text()) | changes
-    path.write_bytes(json_bytes(document | {"seal": seal(document)}))
-
-
 def forge_new(payload, **changes):
-    """A sidecar for a file that no step has made."""
-    path = sidecar_path(Path(payload))
-    path.write_bytes(sidecar_path(TABLE).read_bytes())
-    forge(path, sha256=file_digest(Path(payload)), **changes)
+    """A manifest for a file that no step has made."""
+    output = {"path": payload.as_posix(), "sha256": file_digest(payload), "bytes": 1}
+    document = load_manifest(manifest_path(TABLE)) | {"outputs": {"text": output}, "inputs": []}
+    seal_anew(manifest_path(payload), document | {"tables": {}, **changes})
 
 
 @pytest.mark.parametrize("name", ["verdict.txt", "answer.html"])
@@ -67,7 +65,7 @@ def test_an_edited_answer_next_to_the_results_is_named(name):
     """`decide` and `search` copy their answers out of results/, where people read them."""
     answer = Path("results", name)
     answer.write_text("Take cascade.")
-    forge_new(answer, output="text", outputs={"text": f"results/{name}"}, inputs=[])
+    forge_new(answer)
     Path(name).write_text("Take cascade.")
     assert audit(*LOOK, "--sample", "0") == 0
     Path(name).write_text("Take always.")
@@ -92,47 +90,51 @@ def test_all_files_at_fault_are_named_at_once():
     assert str(SUMMARY) in said
 
 
-def test_a_removed_payload_is_named():
-    SUMMARY.unlink()
-    assert f"{SUMMARY}: is missing, but its sidecar is there" in refusal()
+@pytest.mark.parametrize("path", [SUMMARY, CATALOGUE])
+def test_a_removed_payload_is_named(path):
+    path.unlink()
+    assert f"{path}: is missing, but " in refusal()
 
 
-def test_a_removed_sidecar_is_named():
-    sidecar_path(SUMMARY).unlink()
-    assert f"{SUMMARY}: has no sidecar" in refusal()
+def test_a_removed_manifest_is_named_by_its_files():
+    manifest_path(SUMMARY).unlink()
+    assert f"{SUMMARY}: no manifest names it" in refusal()
 
 
-def test_a_payload_removed_with_its_sidecar_is_missed_by_those_made_from_it():
+def test_a_payload_removed_with_its_manifest_is_missed_by_those_made_from_it():
     TABLE.unlink()
-    sidecar_path(TABLE).unlink()
+    manifest_path(TABLE).unlink()
     assert f"{TABLE}: is missing" in refusal()
 
 
-def test_a_payload_removed_with_its_sidecar_is_missed_by_those_made_with_it():
-    CATALOGUE.unlink()
-    sidecar_path(CATALOGUE).unlink()
-    assert f"{CATALOGUE}: is missing, but was made together with {TABLE}" in refusal()
-
-
-def test_two_files_swapped_with_their_sidecars_are_named():
+def test_a_manifest_copied_with_its_file_is_named():
     other = Path("results/data/dataset=b/table.parquet")
     write_bytes(other, TABLE.read_bytes())
-    write_bytes(sidecar_path(other), sidecar_path(TABLE).read_bytes())
-    assert f"{other}: its sidecar is the one of {TABLE}" in refusal()
+    write_bytes(manifest_path(other), manifest_path(TABLE).read_bytes())
+    assert f"writes: its place is {manifest_path(TABLE)}" in refusal()
+
+
+def test_what_another_step_has_replaced_is_held_against_the_newer_manifest():
+    outputs = {"catalogue": TABLE.with_name("a.json"), "table": TABLE}
+    run_step(replace(PREPARE, outputs=outputs, seed=8))
+    forge(CATALOGUE, path=TABLE.as_posix(), sha256="0" * 64)
+    CATALOGUE.unlink()
+    os.utime(manifest_path(TABLE), (0, 0))
+    assert audit("--sample", "0") == 0
 
 
 def test_an_input_replaced_consistently_is_named_by_its_digest():
     frame = pd.DataFrame({"row_id": [0], "age": [1.0], "smoker": [0.0]})
     content = payload_bytes(TABLE, frame)
     TABLE.write_bytes(content)
-    forge(sidecar_path(TABLE), sha256=hashlib.sha256(content).hexdigest())
+    forge(TABLE, sha256=hashlib.sha256(content).hexdigest())
     assert f"{TABLE}: is not the file that {SUMMARY} was made from" in refusal()
 
 
-def test_a_payload_and_sidecar_forged_together_do_not_survive_a_repetition():
+def test_a_payload_and_manifest_forged_together_do_not_survive_a_repetition():
     content = payload_bytes(SUMMARY, pd.DataFrame({"seed": [0], "estimate": [9.99]}))
     SUMMARY.write_bytes(content)
-    forge(sidecar_path(SUMMARY), sha256=hashlib.sha256(content).hexdigest())
+    forge(SUMMARY, sha256=hashlib.sha256(content).hexdigest())
     assert audit("--sample", "0") == 0  # digests alone agree
     said = refusal("--sample", "2", *LOOK)
     assert f"{SUMMARY}: running stage summarise_afape again gives other bytes" in said
@@ -157,18 +159,17 @@ def test_a_raw_file_that_has_changed_is_named(capsys):
 
 @pytest.mark.parametrize("name", ["policy.py", "policy.txt", "results/policy.txt"])
 def test_code_from_outside_is_not_run_unless_it_is_named(capsys, name):
-    """A sidecar of somebody else may name an agent of kind python and any file as its code."""
+    """A manifest of somebody else may name an agent of kind python and any file as its code."""
     code = OUTSIDE.with_name(Path(name).name)
     code.write_text("open('PWNED', 'w')\n")
     if name.startswith("results/"):  # a link that leads out of the folder that no code is run from
         Path(name).symlink_to(code.resolve())
-        own = {"output": "policy", "outputs": {"policy": name}, "inputs": []}
-        forge_new(name, file="policy.txt", stage="fetch_file", **own)
         code = Path(name)
-    (record,) = json.loads(sidecar_path(SUMMARY).read_text())["inputs"]
+        forge_new(code, stage="fetch_file")
+    (record,) = json.loads(manifest_path(SUMMARY).read_text())["inputs"]
     other = {"name": "policy", "path": name, "sha256": file_digest(code)}
     nested = {"agents": [{"kind": "python", "file": name, "function": "f"}]}
-    forge(sidecar_path(SUMMARY), settings=nested, inputs=[record, other])
+    forge(SUMMARY, settings=nested, inputs=[record, other])
     ran = []
 
     def noted(job):
@@ -223,15 +224,15 @@ def test_a_signature_shows_what_was_made_anew_with_fitting_seals(keys, capsys):
     assert "was not signed with the key of" in refusal("--sample", "0", "--verify", keys[0][1])
     public = keys[1][1]
     content = payload_bytes(SUMMARY, pd.DataFrame({"seed": [0], "estimate": [9.99]}))
-    before = SUMMARY.read_bytes(), sidecar_path(SUMMARY).read_bytes()
+    before = SUMMARY.read_bytes(), manifest_path(SUMMARY).read_bytes()
     SUMMARY.write_bytes(content)
-    forge(sidecar_path(SUMMARY), sha256=hashlib.sha256(content).hexdigest())
+    forge(SUMMARY, sha256=hashlib.sha256(content).hexdigest())
     assert audit("--sample", "0") == 0  # digests alone agree
     assert f"{SUMMARY}: differs from the signed file" in refusal(
         "--sample", "0", "--verify", public
     )
     SUMMARY.write_bytes(before[0])
-    sidecar_path(SUMMARY).write_bytes(before[1])
+    manifest_path(SUMMARY).write_bytes(before[1])
     SIGNATURE.write_bytes(SIGNATURE.read_bytes().replace(b"afape.parquet", b"dadi.parquet"))
     assert "was not signed" in refusal("--sample", "0", "--verify", public)
     SIGNATURE.write_text("{}")
@@ -249,20 +250,19 @@ def test_what_is_no_key_and_a_part_of_the_results_are_refused(keys):
 
 
 def test_results_of_an_earlier_version_are_counted(capsys):
-    forge(sidecar_path(SUMMARY), source="0" * 64)
+    forge(SUMMARY, source="0" * 64)
     assert audit("--sample", "0") == 0
     assert "1 files were made by another version" in capsys.readouterr().out
 
 
 def test_results_of_a_stage_that_is_gone_are_counted_too(capsys):
-    forge(sidecar_path(SUMMARY), stage="renamed_since")
+    forge(SUMMARY, stage="renamed_since")
     assert audit("--sample", "0") == 0
     assert "1 files were made by another version" in capsys.readouterr().out
 
 
 def test_a_fetched_file_is_not_fetched_again(capsys):
-    for path in (TABLE, CATALOGUE):
-        forge(sidecar_path(path), stage="fetch_file", inputs=[])
+    forge(TABLE, stage="fetch_file", inputs=[])
     assert audit() == 0
     assert "1 of 2 steps were run again" in capsys.readouterr().out
 
@@ -297,7 +297,7 @@ def test_an_empty_folder_is_refused():
     assert "nothing to audit" in refusal("results/none")
 
 
-def test_the_guide_needs_no_sidecar():
+def test_the_guide_needs_no_manifest():
     Path("results/README.md").write_text("#")
     assert audit("--sample", "0") == 0
 
@@ -326,7 +326,7 @@ def test_the_checkpoint_of_a_step_at_work_is_no_stray():
 
 
 def test_results_of_another_lock_are_named(capsys):
-    forge(sidecar_path(SUMMARY), environment="0" * 64)
+    forge(SUMMARY, environment="0" * 64)
     assert audit("--sample", "0") == 0
     said = capsys.readouterr().out
-    assert "1 files were made under another requirements.lock, first afape.parquet" in said
+    assert f"1 files were made under another requirements.lock, first {SUMMARY}" in said

@@ -5,15 +5,16 @@ import shutil
 from pathlib import Path
 
 import pytest
-from frugal.results.files import json_bytes
-from frugal.results.sidecars import AuditError, load_sidecar, seal, sidecar_path
+from frugal.results.manifests import AuditError, load_record, manifest_path, manifest_paths
 from frugal.run.audit import audit_command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.random_chains import Chain, chains, payload, run_step, write_chain
+from tests.unit.result_chains import forge, seal_anew
 
 OPTIONS = settings(max_examples=15)
+OTHER = {"path": "results/x", "sha256": "0" * 64, "bytes": 1}
 CHAIN = Chain(reads=((), (0,), (0, 1)))
 
 
@@ -35,23 +36,17 @@ def fresh(tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         shutil.rmtree(tmp_path / "run", ignore_errors=True)
         write_chain(tmp_path / "run", chain, monkeypatch)
-        files = (p for p in Path("results").rglob("*") if p.is_file() and p.parent.name != "steps")
-        return sorted(p for p in files if not p.name.startswith("_"))
+        return sorted(p for p in Path("results/step").rglob("*") if p.is_file())
 
     return write
 
 
-@pytest.mark.parametrize(
-    ("kind", "words"), [("payload", "SHA-256 is"), ("sidecar", ""), ("receipt", "is no receipt")]
-)
+@pytest.mark.parametrize(("kind", "words"), [("payload", "SHA-256 is"), ("manifest", "")])
 @OPTIONS
 @given(chain=chains(), data=st.data())
 def test_a_flipped_bit_of_any_file_is_named(fresh, kind, words, chain, data):
     paths = fresh(chain)
-    if kind == "receipt":
-        paths = sorted(Path("results/steps").iterdir())
-    path = data.draw(st.sampled_from(paths))
-    path = sidecar_path(path) if kind == "sidecar" else path
+    path = data.draw(st.sampled_from(manifest_paths() if kind == "manifest" else paths))
     content = bytearray(path.read_bytes())
     content[data.draw(st.integers(0, len(content) - 1))] ^= 1 << data.draw(st.integers(0, 7))
     path.write_bytes(bytes(content))
@@ -67,18 +62,19 @@ def test_a_finished_step_that_is_gone_without_a_trace_is_missed(fresh, chain, da
 
 
 @OPTIONS
-@given(chain=chains(), data=st.data(), with_sidecars=st.booleans())
-def test_two_swapped_files_are_named(fresh, chain, data, with_sidecars):
+@given(chain=chains(), data=st.data(), with_manifests=st.booleans())
+def test_two_swapped_files_are_named(fresh, chain, data, with_manifests):
     paths = [p for p in fresh(chain) if p.name == "table.parquet"]
     one, other = data.draw(st.permutations(paths))[:2]
     pairs = [(one, other)]
-    if with_sidecars:
-        pairs.append((sidecar_path(one), sidecar_path(other)))
+    if with_manifests:
+        pairs.append((manifest_path(one), manifest_path(other)))
     for a, b in pairs:
         content = a.read_bytes()
         a.write_bytes(b.read_bytes())
         b.write_bytes(content)
     said = refusal("--sample", "0")
+    one, other = pairs[-1]
     assert f"{one}: " in said
     assert f"{other}: " in said
 
@@ -86,9 +82,8 @@ def test_two_swapped_files_are_named(fresh, chain, data, with_sidecars):
 @OPTIONS
 @given(chain=chains(), data=st.data(), cut=st.floats(0.0, 1.0, exclude_max=True))
 def test_a_truncated_file_is_named(fresh, chain, data, cut):
-    path = data.draw(st.sampled_from(fresh(chain)))
-    if data.draw(st.booleans()):
-        path = sidecar_path(path)
+    paths = fresh(chain)
+    path = data.draw(st.sampled_from([*paths, *manifest_paths()]))
     path.write_bytes(path.read_bytes()[: int(cut * path.stat().st_size)])
     assert f"{path}: " in refusal("--sample", "0")
 
@@ -103,35 +98,37 @@ def test_a_truncated_file_is_named(fresh, chain, data, cut):
         {"inputs": [{"path": "x"}]},
         {"inputs": "none"},
         {"inputs": None},
-        {"outputs": {"table": "results/../../../x"}},
-        {"outputs": {"table": "/tmp/x"}},
-        {"outputs": {"../../table": "results/x"}},
+        {"outputs": {"table": OTHER | {"path": "results/../../../x"}}},
+        {"outputs": {"table": OTHER | {"path": "/tmp/x"}}},
+        {"outputs": {"table": OTHER | {"path": "results/x\x1b[2J"}}},
+        {"outputs": {"../../table": OTHER}},
+        {"outputs": {"table": OTHER}},
+        {"outputs": {"table": {}}},
         {"outputs": {}},
         {"outputs": []},
-        {"output": "other"},
+        {"tables": {"table": {}}},
         {"seed": "7"},
         {"seed": True},
         {"stage": None},
         {"source": 1},
-        {"sha256": None},
+        {"outputs": {"table": OTHER | {"sha256": None}}},
         {"wildcards": []},
     ],
     ids=str,
 )
-def test_a_forged_sidecar_with_a_fitting_seal_is_refused_before_it_is_followed(fresh, change):
+def test_a_forged_manifest_with_a_fitting_seal_is_refused_before_it_is_followed(fresh, change):
     fresh(CHAIN)
-    path = sidecar_path(payload(1))
-    document = json.loads(path.read_text()) | change
-    path.write_bytes(json_bytes(document | {"seal": seal(document)}))
-    assert f"{path}: is not a sidecar that this project writes" in refusal()
+    path = manifest_path(payload(1))
+    seal_anew(path, json.loads(path.read_text()) | change)
+    assert f"{path}: is not a manifest that this project writes" in refusal()
 
 
-def test_a_sidecar_in_another_layout_was_edited(fresh):
+def test_a_manifest_in_another_layout_was_edited(fresh):
     fresh(CHAIN)
-    path = sidecar_path(payload(1))
+    path = manifest_path(payload(1))
     path.write_text(path.read_text().replace("\n", "\n\n", 1))
     with pytest.raises(AuditError, match="was edited after it was written"):
-        load_sidecar(payload(1))
+        load_record(payload(1))
 
 
 def test_one_row_is_shown_with_its_numbers_and_what_is_behind_it(fresh, capsys):
@@ -160,10 +157,7 @@ def test_the_publishers_address_of_a_fetched_file_ends_its_chain(fresh):
     from frugal.results.audit import chain_lines
 
     fresh(CHAIN)
-    path = sidecar_path(payload(0))
     settings_ = {"url": "https://example.org/a.csv", "sha256": "1" * 64}
-    document = json.loads(path.read_text())
-    document |= {"stage": "fetch_file", "settings": settings_, "inputs": []}
-    path.write_bytes(json_bytes(document | {"seal": seal(document)}))
+    forge(payload(0), stage="fetch_file", settings=settings_, inputs=[])
     lines = list(chain_lines(payload(0)))
     assert lines[1] == f"  https://example.org/a.csv  sha256 {'1' * 64}  as published"

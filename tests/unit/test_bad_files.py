@@ -17,7 +17,7 @@ from frugal.__main__ import main
 from frugal.core.errors import FrugalError
 from frugal.data.prepare import prepare
 from frugal.results.files import payload_bytes, read_payload, write_bytes
-from frugal.results.sidecars import sidecar_path
+from frugal.results.manifests import manifest_path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -74,7 +74,7 @@ SUMMARISE = ["summarise_afape", "--seed", "0", "--output", "summary=results/s.pa
 
 
 def sealed_input(folder: Path, monkeypatch) -> Path:
-    """An intermediate table as a step leaves it, sidecar and all."""
+    """An intermediate table as a step leaves it, manifest and all."""
     monkeypatch.chdir(folder)
     from tests.unit.result_chains import TABLE, write_chain
 
@@ -82,8 +82,8 @@ def sealed_input(folder: Path, monkeypatch) -> Path:
     return TABLE
 
 
-@pytest.mark.parametrize("spoil", ["cut off", "edited", "another's", "no sidecar of ours"])
-def test_an_input_that_is_not_what_its_sidecar_says_is_never_read(
+@pytest.mark.parametrize("spoil", ["cut off", "edited", "another's", "no manifest of ours"])
+def test_an_input_that_is_not_what_its_manifest_says_is_never_read(
     tmp_path, monkeypatch, capsys, spoil
 ):
     path = sealed_input(tmp_path, monkeypatch)
@@ -95,12 +95,12 @@ def test_an_input_that_is_not_what_its_sidecar_says_is_never_read(
     elif spoil == "another's":
         path.write_bytes(payload_bytes(path, FRAME))
     else:
-        write_bytes(sidecar_path(path), b"[]")
+        write_bytes(manifest_path(path), b"[]")
     assert main([*SUMMARISE, "--input", f"estimates[]={path}"]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert str(path) in said or str(sidecar_path(path)) in said
-    assert "sidecar" in said
+    assert str(path) in said or str(manifest_path(path)) in said
+    assert "manifest" in said
     assert not Path("results/s.parquet").exists()
 
 

@@ -19,7 +19,7 @@ from frugal.core.table import Belonging
 from frugal.judge import comparisons
 from frugal.judge.estimator import Terms
 from frugal.results.files import payload_bytes
-from frugal.results.replacing import GrowingFiles, together
+from frugal.results.replacing import growing_files, together
 from frugal.studies.afape import by_group, columns
 from frugal.studies.afape.stages.records import check_graph, impute_features
 
@@ -241,14 +241,14 @@ def grow(frame: pd.DataFrame, rows: int):
 
 def test_a_table_of_one_block_has_the_bytes_of_the_table(tmp_path):
     frame, path = table(3000), tmp_path / "t.parquet"
-    with GrowingFiles({"table": path}) as files:
-        made = files.written(grow(frame, 3000))
-        assert made["table"].content.path.read_bytes() == payload_bytes(path, frame)
+    with growing_files({"table": path}) as write:
+        made = write(grow(frame, 3000))
+        assert made["table"].path.read_bytes() == payload_bytes(path, frame)
         assert (len(made["table"]), made["rest"]) == (3000, {"a": 1})
-    with GrowingFiles({"table": path}) as files:
-        made = files.written(grow(frame, 700))
-        pd.testing.assert_frame_equal(pd.read_parquet(made["table"].content.path), frame)
-        rows = open_rows(made["table"].content.path)
+    with growing_files({"table": path}) as write:
+        made = write(grow(frame, 700))
+        pd.testing.assert_frame_equal(pd.read_parquet(made["table"].path), frame)
+        rows = open_rows(made["table"].path)
         wanted = ["told", "kind"]
         for some in (slice(0, 700), slice(650, 1500), slice(2999, 3000), slice(10, 10)):
             pd.testing.assert_frame_equal(
@@ -266,9 +266,9 @@ def test_blocks_of_other_columns_are_a_bug(tmp_path):
 
     with (
         pytest.raises((AssertionError, ValueError)),
-        GrowingFiles({"table": tmp_path / "t.parquet"}) as files,
+        growing_files({"table": tmp_path / "t.parquet"}) as write,
     ):
-        files.written(made())
+        write(made())
     assert list(tmp_path.iterdir()) == []
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from frugal.results.sidecars import Checkpoint, Job
+from frugal.results.manifests import Checkpoint, Job
 
 
 def job(folder: Path, **changes) -> Job:
@@ -38,7 +38,7 @@ def test_another_job_does_not_take_it_up_but_clears_it_away(tmp_path, changes):
     assert [p.name for p in tmp_path.iterdir()] == ["raw.txt"]
 
 
-def test_it_is_hidden_so_that_the_audit_requests_for_no_sidecar(tmp_path):
+def test_it_is_hidden_so_that_the_audit_needs_no_manifest_of_it(tmp_path):
     path = Checkpoint(job(tmp_path)).path
     assert path.name.startswith(".")
     assert path.parent == tmp_path

@@ -1,6 +1,5 @@
 """The command line: a complete command runs, any other is refused in a sentence, writing none."""
 
-import json
 import os
 import subprocess
 import sys
@@ -10,8 +9,8 @@ import pandas as pd
 import pytest
 from frugal.__main__ import main
 from frugal.core.errors import FrugalError
-from frugal.results.files import file_digest, read_payload, write_bytes
-from frugal.results.sidecars import sidecar_path
+from frugal.results.files import read_payload, write_bytes
+from frugal.results.manifests import Job, load_record, write_outputs
 from frugal.results.sources import STAGES
 
 ROOT = Path(__file__).parents[2]
@@ -41,8 +40,9 @@ def folder(tmp_path, monkeypatch):
 
 
 def vouch_for(path):
-    """Write as much of a sidecar as a step asks of its inputs."""
-    sidecar_path(path).write_text(json.dumps({"sha256": file_digest(path)}))
+    """Have a manifest name the file as it is."""
+    job = Job("estimate_costs", {}, {"table": path}, {}, {}, 0)
+    write_outputs(job, {"table": path.read_bytes()}, [])
 
 
 def refused(capsys, *words):
@@ -54,14 +54,14 @@ def refused(capsys, *words):
     return said
 
 
-def test_a_complete_command_writes_payload_and_sidecar():
+def test_a_complete_command_writes_payload_and_manifest():
     assert main(COMMAND) == 0
     summary = read_payload(SUMMARY)
     assert summary["mechanism"].tolist() == ["x", "y"]
     assert summary["estimate"].tolist() == [1.5, 2.5]
-    sidecar = json.loads((SUMMARY.parent / "_afape.parquet.json").read_text())
-    assert sidecar["stage"] == "summarise_afape"
-    assert [r["path"] for r in sidecar["inputs"]] == [p.as_posix() for p in ESTIMATES]
+    record = load_record(SUMMARY)
+    assert record["stage"] == "summarise_afape"
+    assert [r["path"] for r in record["inputs"]] == [p.as_posix() for p in ESTIMATES]
 
 
 def test_a_second_run_writes_the_same_bytes():

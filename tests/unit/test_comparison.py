@@ -1,6 +1,5 @@
 """`frugal diff`: one change of a random chain is named, with the files behind it and no others."""
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -9,13 +8,14 @@ import pandas as pd
 import pytest
 from frugal.__main__ import main
 from frugal.results.differences import ResultsComparison, payload_names
-from frugal.results.files import json_bytes, payload_bytes
-from frugal.results.sidecars import AuditError, seal, sidecar_path
+from frugal.results.files import payload_bytes
+from frugal.results.manifests import AuditError, manifest_path
 from frugal.run.audit import diff_command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.random_chains import Chain, chains, changed, payload, write_chain
+from tests.unit.result_chains import forge
 
 LINE = Chain(reads=((), (0,), (1,)))
 KINDS = ["parameter", "seed", "data", "code", "library"]
@@ -79,9 +79,7 @@ def test_the_same_results_elsewhere_give_status_0(tmp_path, monkeypatch, capsys)
 def test_a_change_that_moves_no_byte_explains_nothing(tmp_path, monkeypatch):
     """Step 0 gets another parameter and gives the same bytes; step 1 changes by its own."""
     a, b = two_folders(tmp_path, monkeypatch, LINE, changed(LINE, "parameter", 1))
-    sidecar = b / sidecar_path(payload(0))
-    document = json.loads(sidecar.read_text()) | {"settings": {"depth": {"size": 3}}}
-    sidecar.write_bytes(json_bytes(document | {"seal": seal(document)}))
+    forge(payload(0), b, settings={"depth": {"size": 3}})
     causes = ResultsComparison(a, b).causes(payload(2).as_posix())
     assert [(c.kind, c.stage) for c in causes] == [("parameter", "roll_out")]
 
@@ -97,9 +95,7 @@ def test_a_payload_changed_by_hand_is_named_with_its_side(tmp_path, monkeypatch,
 
 def test_a_step_that_cannot_repeat_itself_is_stated_to_be_unexplained(tmp_path, monkeypatch):
     a, b = two_folders(tmp_path, monkeypatch, LINE, changed(LINE, "seed", 0))
-    for path in (payload(0), payload(0, "about.json")):
-        document = json.loads((b / sidecar_path(path)).read_text()) | {"seed": 7}
-        (b / sidecar_path(path)).write_bytes(json_bytes(document | {"seal": seal(document)}))
+    forge(payload(0), b, seed=7)
     (cause,) = ResultsComparison(a, b).causes(payload(0).as_posix())
     assert cause.kind == "unexplained"
 
@@ -110,17 +106,17 @@ def test_files_and_inputs_that_only_one_side_has_are_named(tmp_path, monkeypatch
     a, b = two_folders(tmp_path, monkeypatch, more, fewer)
     for path in (payload(1), payload(1, "about.json")):
         (b / path).unlink()
-        (b / sidecar_path(path)).unlink()
+    (b / manifest_path(payload(1))).unlink()
     assert diff_command([str(a), str(b)]) == 1
     said = capsys.readouterr().out
     assert "only in A: 2 files, first results/step/dataset=d1/about.json" in said
     assert f"inputs of summarise_afape: reads {payload(1)} only in A" in said
 
 
-def test_an_edited_sidecar_is_refused_by_name(tmp_path, monkeypatch):
+def test_an_edited_manifest_is_refused_by_name(tmp_path, monkeypatch):
     a, b = two_folders(tmp_path, monkeypatch, LINE, changed(LINE, "seed", 0))
-    sidecar = b / sidecar_path(payload(2))
-    sidecar.write_text(sidecar.read_text().replace('"seed": 8', '"seed": 7'))
+    manifest = b / manifest_path(payload(2))
+    manifest.write_text(manifest.read_text().replace('"seed": 8', '"seed": 7'))
     with pytest.raises(AuditError, match="was edited after it was written"):
         diff_command([str(a), str(b)])
 
@@ -135,7 +131,7 @@ def test_a_folder_without_results_is_refused(tmp_path, monkeypatch, capsys, name
     assert said in capsys.readouterr().err
 
 
-def test_reports_sidecars_and_half_written_files_are_no_payloads(tmp_path, monkeypatch):
+def test_reports_manifests_and_half_written_files_are_no_payloads(tmp_path, monkeypatch):
     write_chain(tmp_path, Chain(reads=((),)), monkeypatch)
     for name in ("report.html", "snakemake_report.html", "README.md", ".table.parquet.1.part"):
         Path("results", name).write_text("x")

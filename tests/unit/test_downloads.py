@@ -111,10 +111,10 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
 
 
-def test_the_right_file_is_kept_with_its_sidecar(address):
+def test_the_right_file_is_kept_with_its_manifest(address):
     assert fetch(address, "right") == 0
     assert Path("results/raw/dataset=a/a.csv").read_bytes() == CONTENT
-    assert Path("results/raw/dataset=a/_a.csv.json").is_file()
+    assert Path("results/steps/raw/dataset=a/a.csv.json").is_file()
 
 
 def test_a_file_that_was_there_survives_a_failed_download(address):

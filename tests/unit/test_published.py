@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 from frugal.core.errors import DataError
 from frugal.results.files import payload_bytes, write_bytes
+from frugal.results.manifests import AuditError
 from frugal.results.publishing import compare_published, publish, table_digest, this_cpu
-from frugal.results.sidecars import AuditError
 from frugal.run.audit import audit_command
 
 from tests.unit.result_chains import SUMMARISE, SUMMARY, run_step, write_chain

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,13 +10,16 @@ from socket import AF_UNIX, socket
 
 import pytest
 from frugal.core.errors import DataError
-from frugal.results.receipts import receipt_file, receipts, survey, tidy_up
+from frugal.results.manifests import lock_digest, manifest_path
 from frugal.results.replacing import (
     finish_interrupted,
     is_leftover,
     remove_leftovers,
     replace_files,
 )
+from frugal.results.survey import survey, tidy_up
+
+from tests.unit.result_chains import CATALOGUE, SUMMARY, TABLE, write_chain
 
 CALLS = ("replace", "fsync")
 
@@ -170,20 +174,13 @@ def test_a_name_of_the_greatest_length_can_be_replaced(tmp_path):
     assert path.read_bytes() == b"x"
 
 
-def test_a_receipt_states_what_is_missing_and_what_another_lock_has_made(tmp_path, monkeypatch):
+def test_a_start_names_what_is_missing_and_what_another_lock_has_made(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    payload = Path("results/a/t.parquet")
-    sidecar = Path("results/a/_t.parquet.json")
-    replace_files(
-        {payload: b"", sidecar: b""} | receipt_file("some_stage", {payload: sidecar}, "1")
-    )
-    assert [(r.stage, set(r.files)) for r in receipts()] == [("some_stage", {payload, sidecar})]
-    assert survey("1").lines(strict=False) == []
-    assert survey("2").elsewhere == (sidecar, payload)
-    sidecar.unlink()
-    assert survey("1").missing == (sidecar,)
-    assert "1 files of finished steps are missing" in survey("1").lines(strict=False)[0]
-
-
-def test_a_step_that_works_elsewhere_has_no_receipt():
-    assert receipt_file("s", {Path("/tmp/t.parquet"): Path("/tmp/_t.parquet.json")}, "1") == {}
+    write_chain()
+    lock = lock_digest()
+    assert survey(lock).lines(strict=False) == []
+    assert {SUMMARY, manifest_path(SUMMARY), TABLE} < set(survey("2").elsewhere)
+    assert "5 files were made under another requirements.lock" in survey("2").lines(strict=True)[0]
+    shutil.rmtree(TABLE.parent)
+    assert survey(lock).missing == (TABLE, CATALOGUE)
+    assert "2 files of finished steps are missing" in survey(lock).lines(strict=False)[0]

@@ -12,7 +12,6 @@ TABLE, POLICY = Path("results/data/table.parquet"), Path("results/agents/policy.
 
 def document(path: Path, stage: str, inputs, **settings):
     return {
-        "file": path.name,
         "sha256": path.name.encode().hex().ljust(64, "0"),
         "bytes": 7,
         "stage": stage,
@@ -23,6 +22,7 @@ def document(path: Path, stage: str, inputs, **settings):
         "settings": settings,
         "inputs": inputs,
         "environment": "e" * 64,
+        "manifest": path.as_posix(),
     }
 
 
@@ -38,7 +38,7 @@ def graph(tmp_path, monkeypatch):
     }
     for path in documents:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.with_name(f"_{path.name}.json").touch()
+        path.touch()
     return {entity["@id"]: entity for entity in crate(documents, Path("Snakefile"))["@graph"]}
 
 
@@ -88,6 +88,6 @@ def test_every_name_that_is_used_is_explained(graph):
 
 def test_without_results_there_is_no_crate(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match="results/ holds no file with a sidecar"):
+    with pytest.raises(DataError, match="results/ holds no file of a step"):
         write_crate()
     assert list(tmp_path.iterdir()) == []

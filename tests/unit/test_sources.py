@@ -90,7 +90,7 @@ def test_the_project_is_the_checkout_or_lies_in_the_package(package):
         "learn/deep.py",  # imported inside a function of a module that is imported
         "learn/__init__.py",  # runs whenever a module of the folder is imported
         "data/tables.py",
-        "studies/s/columns.py",  # described by it, in every sidecar
+        "studies/s/columns.py",  # described by it, in every manifest
         "run/stage_command.py",
         "results/files.py",  # imported inside a function of the command line
     ],

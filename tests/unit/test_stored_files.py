@@ -8,7 +8,7 @@ from frugal.core.errors import DataError
 from frugal.core.stored import StoredArrays
 from frugal.learn.trees import TreeEnsemble
 from frugal.results.files import payload_bytes, read_payload
-from frugal.results.sidecars import Checkpoint, Job
+from frugal.results.manifests import Checkpoint, Job
 from frugal.run.stage_command import run_job
 
 

@@ -133,10 +133,10 @@ def _forget_newest(folder: Path, generator: random.Random) -> None:
     """Remove a file and all that is newer: what Snakemake's next start must then make again.
 
     Without the newer ones nothing would be made: a missing input of a finished file is not missed.
-    For the same reason the oldest is no sidecar and no receipt, which are nobody's input.
+    For the same reason the oldest is no manifest, which is nobody's input.
     """
     files = sorted(p for p in (folder / "results").rglob("*") if p.is_file())
-    read = [p for p in files if not p.name.startswith("_") and p.parent.name != "steps"]
+    read = [p for p in files if folder / "results" / "steps" not in p.parents]
     oldest = generator.choice(read).stat().st_mtime_ns
     for path in [p for p in files if p.stat().st_mtime_ns >= oldest]:
         path.unlink()

@@ -3,7 +3,6 @@
 Numbers are compared with the Parquet tables, never with what the page says of itself.
 """
 
-import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from frugal.results.manifests import load_record
 
 from tests.workflow.report_page import Embedded, document_of, embedded_tables
 
@@ -190,8 +190,9 @@ def origin_of_first_row(seen: Visit, table: Embedded) -> dict[str, Any]:
 
 
 def digest_of(path: Path) -> str:
-    """The digest that a file's sidecar states."""
-    return json.loads(path.with_name(f"_{path.name}.json").read_bytes())["sha256"]
+    """The digest that a file's manifest states."""
+    folder = next(folder.parent for folder in path.parents if folder.name == "results")
+    return load_record(path.relative_to(folder), folder)["sha256"]
 
 
 def _opened(seen: Visit, table: Embedded) -> Any:

@@ -1,7 +1,7 @@
 """Steps that run again over finished results, and what goes wrong meanwhile.
 
 The second run has another seed, so that its files differ from the former ones: afterwards a step's
-payloads and sidecars must be all old or all new, and every other file must be as it was.
+payloads and manifest must be all old or all new, and every other file must be as it was.
 """
 
 import contextlib
@@ -15,6 +15,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+from frugal.results.manifests import load_record
 
 from tests.workflow.faults import visible_files, wait_for_orphans
 from tests.workflow.runs import BIN, ROOT, plain_environment
@@ -36,13 +38,13 @@ class Step:
 
 
 def finished_steps(folder: Path) -> list[Step]:
-    """One step of each stage, as the receipts of a finished run name them."""
+    """One step of each stage, as the manifests of a finished run name them."""
     found: dict[str, Step] = {}
-    for path in sorted((folder / "results" / "steps").glob("*.json")):
-        receipt = json.loads(path.read_text())
-        payloads = [f for f in receipt["files"] if not Path(f).name.startswith("_")]
-        sidecars = [f for f in receipt["files"] if f not in payloads]
-        found.setdefault(receipt["stage"], Step(receipt["stage"], (*payloads, *sidecars)))
+    for path in sorted((folder / "results" / "steps").rglob("*.json")):
+        document = json.loads(path.read_text())
+        payloads = [output["path"] for output in document["outputs"].values()]
+        files = (*payloads, path.relative_to(folder).as_posix())
+        found.setdefault(document["stage"], Step(document["stage"], files))
     return list(found.values())
 
 
@@ -147,15 +149,14 @@ def finished(folder: Path, configs: Sequence[Path], step: Step) -> Finished:
 
 def made_inputs(run: Finished) -> list[Path]:
     """Inputs of the step that another step has made."""
-    sidecar = next(f for f in run.step.files if Path(f).name.startswith("_"))
-    inputs = json.loads((run.folder / sidecar).read_text())["inputs"]
+    inputs = json.loads((run.folder / run.step.files[-1]).read_text())["inputs"]
     return [Path(r["path"]) for r in inputs if r["path"].startswith("results/")]
 
 
 def refuse_input(run: Finished) -> None:
-    """Take away the sidecar of an input, so that the step refuses it, and put it back after."""
+    """Take away the manifest of an input, so that the step refuses it, and put it back after."""
     path = made_inputs(run)[0]
-    taken = run.folder / path.with_name(f"_{path.name}.json")
+    taken = run.folder / load_record(path, run.folder)["manifest"]
     content, times = taken.read_bytes(), taken.stat()
     taken.unlink()
     status, said = run.run()

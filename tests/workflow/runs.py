@@ -1,5 +1,6 @@
 """Runs of the real `snakemake` and `python -m frugal`, as a user starts them, nothing activated."""
 
+import json
 import os
 import re
 import shlex
@@ -123,7 +124,8 @@ def payloads(folder: Path) -> dict[str, bytes]:
 
 
 def unmatched(folder: Path) -> set[Path]:
-    """Sidecars under results/ without their file, or of a file that has none; not receipts."""
-    files = {p for p in (folder / "results").rglob("*") if p.is_file() and p.parent.name != "steps"}
-    made = {p for p in files if not p.name.startswith("_")}
-    return {p.with_name(f"_{p.name}.json") for p in made} ^ (files - made)
+    """Files under results/ that no manifest names, or that are named and not there."""
+    steps = folder / "results" / "steps"
+    files = {p for p in (folder / "results").rglob("*") if p.is_file() and steps not in p.parents}
+    manifests = [json.loads(path.read_bytes()) for path in steps.rglob("*.json")]
+    return files ^ {folder / o["path"] for m in manifests for o in m["outputs"].values()}

@@ -6,11 +6,12 @@ Those that need none stand in tests/unit/test_attacks.py and test_attacked_resul
 import json
 import shlex
 import shutil
+from pathlib import Path
 
 import pytest
-from frugal.results.files import json_bytes, seal
-from frugal.results.sidecars import sidecar_path
+from frugal.results.manifests import load_record
 
+from tests.unit.result_chains import forge
 from tests.workflow import shared
 from tests.workflow.runs import BIN, TEN_LINES, printed_command, run, snakemake
 
@@ -57,11 +58,9 @@ def test_what_was_made_by_other_code_or_of_another_file_is_made_again(runs, tmp_
     """Where no notes of Snakemake are there, and where the other file has an older time."""
     mine = shutil.copytree(shared.finished("masks", runs).folder, tmp_path / "run")
     for key, result in (("inputs", TABLE), ("source", shared.MASKS)):
-        path = sidecar_path(mine / result)
-        document = json.loads(path.read_bytes())
-        other = [record | {"sha256": "0" * 64} for record in document["inputs"]]
-        document[key] = {"source": "0" * 64, "inputs": other}[key]
-        path.write_bytes(json_bytes(document | {"seal": seal(document)}))
+        inputs = load_record(Path(result), mine)["inputs"]
+        other = [record | {"sha256": "0" * 64} for record in inputs]
+        forge(Path(result), mine, **{key: {"source": "0" * 64, "inputs": other}[key]})
     shutil.rmtree(mine / ".snakemake")
     said = started(mine, target=shared.MASKS)
     assert f"2 steps have {OTHER}, first " in said

@@ -45,7 +45,7 @@ def test_summary_and_figures_are_there(finished):
     assert len(list(figures.glob("*.png"))) == 4
 
 
-def test_every_payload_has_a_sidecar_and_no_checkpoint_is_left(finished):
+def test_every_payload_has_a_manifest_and_no_checkpoint_is_left(finished):
     assert unmatched(finished[0]) == set()
 
 
@@ -83,8 +83,9 @@ def _iterations_done(folder: Path) -> int:
 def test_a_killed_training_goes_on_and_ends_with_the_same_bytes(finished, tmp_path):
     """The printed command, killed after some iterations and run again, in a folder of its own."""
     folder, said = finished
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results/data").symlink_to(folder / "results/data")
+    (tmp_path / "results/steps").mkdir(parents=True)
+    for name in ("results/data", "results/steps/data"):
+        (tmp_path / name).symlink_to(folder / name)
     start = "Shell command: python -m frugal train_dadi "
     command = next(
         line.removeprefix("Shell command: ").split(" 2> ")[0]
@@ -109,7 +110,7 @@ def test_a_killed_training_goes_on_and_ends_with_the_same_bytes(finished, tmp_pa
     again = subprocess.run(words, cwd=tmp_path, env=plain_environment(), capture_output=True)
     assert again.returncode == 0, again.stderr[-2000:]
     made, wanted = payloads(tmp_path), payloads(folder)
-    names = [name for name in made if name.startswith("results/agents")]
+    names = [name for name in made if name.startswith(("results/agents", "results/steps/agents"))]
     assert f"{WEIGHTS}" in names
     for name in names:
         assert made[name] == wanted[name], name

@@ -36,12 +36,11 @@ STUDY = [path for path in RECIPES if "ranks" in path or path == "Snakefile"]
 OF_THE_REPORT = {"explore_afape", "show_afape_cases", "write_report"}  # which `afape` leaves out
 OUT_OF_DATE = """
 import collections, json, pathlib
-from frugal.results.sidecars import made_by_other_code
+from frugal.results.manifests import made_by_other_code
 steps = {}
-for path in pathlib.Path("results/steps").glob("*.json"):
-    files = json.loads(path.read_text())["files"]
-    sidecar = next(name for name in files if pathlib.Path(name).name.startswith("_"))
-    steps[path.name] = {*files}, json.loads(pathlib.Path(sidecar).read_text())
+for path in pathlib.Path("results/steps").rglob("*.json"):
+    made = json.loads(path.read_text())
+    steps[str(path)] = {output["path"] for output in made["outputs"].values()}, made
 again = {name for name, (_, made) in steps.items() if made_by_other_code(made)}
 while True:
     old = set().union(*(steps[name][0] for name in again))

@@ -13,8 +13,8 @@ from pathlib import Path
 from tempfile import gettempdir
 
 import pytest
-from frugal.results.files import json_bytes, seal
 
+from tests.unit.result_chains import seal_anew
 from tests.workflow import shared
 from tests.workflow.faults import KINDS, Study, disturb, half_written, visible_files
 from tests.workflow.runs import BIN, ROOT, TEN_LINES, TINY, plain_environment, snakemake
@@ -85,16 +85,15 @@ def test_a_results_folder_that_cannot_be_written_to_is_one_sentence(tmp_path):
     assert done.stdout.count("\n") == 1
 
 
-def test_a_missing_sidecar_and_another_lock_are_stated_at_the_start(runs, tmp_path):
+def test_a_missing_file_and_another_lock_are_stated_at_the_start(runs, tmp_path):
     """Strict runs the steps of another lock again; the audit names the missing file."""
     mine = shutil.copytree(shared.finished("masks", runs).folder, tmp_path / "run")
-    for path in (mine / "results/steps").glob("*.json"):
-        receipt = json.loads(path.read_text()) | {"environment": "0" * 64}
-        path.write_bytes(json_bytes(receipt | {"seal": seal(receipt)}))
+    for path in (mine / "results/steps").rglob("*.json"):
+        seal_anew(path, json.loads(path.read_text()) | {"environment": "0" * 64})
     plain = snakemake(mine, shared.MASKS, "-n", configs=(TEN_LINES,))
     assert "files were made under another requirements.lock" in plain.stdout
     assert "Nothing to be done" in plain.stdout
-    gone = "results/data/dataset=ten_lines/_table.parquet.json"
+    gone = "results/data/dataset=ten_lines/catalogue.json"
     (mine / gone).unlink()
     strict = snakemake(
         mine, shared.MASKS, "-n", "--config", "environment=strict", configs=(TEN_LINES,)

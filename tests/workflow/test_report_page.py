@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from frugal.results.manifests import load_record
 
 from tests.unit.test_explorer import REQUEST
 from tests.workflow.report_browser import browser_program
@@ -78,9 +79,9 @@ def test_every_file_behind_a_table_is_named_with_its_digest(tiny_run, page):
     by_path = {file["path"]: file for file in document["files"]}
     for one in embedded_tables(page, tiny_run.folder):
         for path in one.files:
-            name = path.relative_to(tiny_run.folder).as_posix()
-            sidecar = path.with_name(f"_{path.name}.json").read_text(encoding="utf-8")
-            assert f'"sha256": "{by_path[name]["sha256"]}"' in sidecar
+            name = path.relative_to(tiny_run.folder)
+            record = load_record(name, tiny_run.folder)
+            assert by_path[name.as_posix()]["sha256"] == record["sha256"]
     outside = {name for file in document["files"] for name, _ in file["outside"]}
     assert "tiny_world.yaml" in outside
 

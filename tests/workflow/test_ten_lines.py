@@ -1,7 +1,6 @@
 """One's own small table, from the example's two files to a summary without a truth."""
 
 import hashlib
-import json
 import shutil
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from frugal.results.manifests import load_record
 
 from tests.workflow import shared
 from tests.workflow.runs import ROOT, TEN_LINES, frugal, jobs, snakemake
@@ -211,5 +211,5 @@ def test_a_page_shows_a_hostile_name_as_text(hostile_folder):
 def test_the_stored_download_states_the_declared_name(hostile_folder):
     (raw,) = (p for p in (hostile_folder / "results" / "raw").rglob("*.csv"))
     assert raw.name.startswith("+C3+A4rzte+20+26+20")
-    sidecar = raw.with_name(f"_{raw.name}.json")
-    assert json.loads(sidecar.read_text(encoding="utf-8"))["file"] == raw.name
+    path = raw.relative_to(hostile_folder)
+    assert load_record(path, hostile_folder)["path"] == path.as_posix()

@@ -48,7 +48,7 @@ def test_the_summary_and_figures_are_there(finished):
     assert len(list(folder.rglob("*.png"))) == 6 + 5
 
 
-def test_every_payload_has_a_sidecar(finished):
+def test_every_payload_has_a_manifest(finished):
     assert unmatched(finished) == set()
 
 

@@ -51,7 +51,7 @@ from frugal.run.memory import accounted  # noqa: E402
 from frugal.run.stage_command import COMMANDS, read_command, run_job  # noqa: E402
 
 if TYPE_CHECKING:
-    from frugal.results.sidecars import Job
+    from frugal.results.manifests import Job
 
 _NUMBA = ".numba_config.yaml"
 
@@ -105,7 +105,7 @@ def _run(words: list[str]) -> int:
 
 
 def _run_as_recorded(job: "Job") -> None:
-    """Run a job with the arithmetic of its sidecar: portable in a Python that begins with it."""
+    """Run a job with the arithmetic of its manifest: portable in a Python that begins with it."""
     if job.arithmetic == PORTABLE and not is_pinned():
         from frugal.run.own_python import job_words, run_in_own_python
 

@@ -1,4 +1,4 @@
-# What all steps share: the validated config, one shell line, sidecars as declared outputs, figures.
+# What all steps share: the validated config, one shell line, figures.
 
 import json
 import os
@@ -12,10 +12,10 @@ from snakemake.settings.types import DeploymentMethod
 from frugal.results.files import noted_digest
 from frugal.results.replacing import require_no_way_out
 from frugal.core.blocks import keys_of
-from frugal.results.receipts import survey, tidy_up
-from frugal.results.sidecars import lock_digest, made_otherwise, sidecar_path, vouched_digest
-from frugal.results.sidecars import settled as settled_words
+from frugal.results.manifests import lock_digest, made_otherwise, manifest_path
+from frugal.results.manifests import settled as settled_words
 from frugal.results.sources import source_digest
+from frugal.results.survey import survey, tidy_up
 from frugal.core.errors import FrugalError
 from frugal.run.stage_words import (
     figure_files,
@@ -92,7 +92,7 @@ def look_over_results():
     def wanted(jobs):
         ours = own_jobs(jobs)
         moved = [job for job in ours if not elsewhere.isdisjoint(job.output)]
-        return moved + unnoticed_changes(ours)
+        return moved + unnoticed_changes(ours, surveyed)
 
     make_again(wanted, beside=MODULE)
     for line in surveyed.lines(strict=strict):
@@ -100,23 +100,24 @@ def look_over_results():
 
 
 @cache
-def digest_now(name, path):
-    """SHA-256 of an input: of a file from outside as it is, of a result as its sidecar has it."""
-    if is_made(name):
-        return vouched_digest(Path(path))
+def outside_digest(path):
+    """SHA-256 of a file from outside as it is; None where it is not there."""
     return noted_digest(Path(path), OURS / "digests") if os.path.isfile(path) else None
 
 
-def digests_now(job):
-    """Name of an input → SHA-256 of its files."""
+def digests_now(job, recorded):
+    """Name of an input → SHA-256 of its files: of a result as its manifest states it."""
     digests = {}
     for name, value in job.input.items():
         paths = [value] if isinstance(value, str) else value
-        digests[name] = [digest_now(bare(path), str(path)) for path in paths]
+        digests[name] = [
+            recorded.get(bare(path)) if is_made(bare(path)) else outside_digest(str(path))
+            for path in paths
+        ]
     return digests
 
 
-def unnoticed_changes(jobs):
+def unnoticed_changes(jobs, surveyed):
     """Jobs whose files were made of something else than now, which Snakemake does not notice.
 
     It compares times, and parameters with its own notes in .snakemake; these are gone where results
@@ -126,13 +127,13 @@ def unnoticed_changes(jobs):
         return []
     changed = []
     for job in jobs:
-        sidecar = next((f for k, f in job.output.items() if k.endswith("_sidecar")), None)
+        files = {name: bare(path) for name, path in job.output.items()}
+        manifest = surveyed.manifests.get(files.pop("manifest", None))
         settled = job.params.get("settings")
-        files = [bare(f) for k, f in job.output.items() if not k.endswith("_sidecar")]
-        if None in (sidecar, settled):
+        if None in (manifest, settled):
             continue
-        now = (job.params.get("source"), digests_now(job))
-        if made_otherwise(Path(sidecar), settled, files, *now):
+        now = (job.params.get("source"), digests_now(job, surveyed.digests))
+        if made_otherwise(manifest, settled, files.values(), *now):
             if not workflow.persistence.params_changed(job):
                 changed.append(job)
     if changed:

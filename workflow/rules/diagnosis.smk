@@ -84,8 +84,9 @@ use rule stage as train_trees with:
     input:
         unpack(lambda w: DIAGNOSIS.table_inputs(w.dataset)),
     output:
-        **audited(f"results/diagnoses/{TREES}", JUDGED),
         **audited(
+            f"results/diagnoses/{TREES}",
+            JUDGED,
             policies=f"results/agents/{TREES}/policies.safetensors",
             pooled=f"results/diagnoses/{TREES}/pooled.parquet",
         ),

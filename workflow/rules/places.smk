@@ -36,12 +36,12 @@ def in_place(command):
 LOGS = f'"$here"{os.sep}' if APART and not os.path.isabs(PREFIX) else ""
 # Where answers are put for a person: next to results/, or, with a store, where that would lie
 ANSWERS = f'"$here"{os.sep}{shlex.quote(own_prefix() or ".")}' if STORED else "."
-# A storage plugin brings what the rule of a step names, and no sidecar of it
+# A storage plugin brings what the rule of a step names, and no manifest of it
 BROUGHT = " --from-store" if STORED else ""
 
 
 READS_A_FOLDER = (
-    "reads sidecars and whole folders, which no storage plugin brings: go to the folder of the "
+    "reads manifests and whole folders, which no storage plugin brings: go to the folder of the "
     "plugin fs, or copy results/ from the store, and start it there without a store"
 )
 

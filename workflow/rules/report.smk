@@ -28,7 +28,7 @@ rule report:
     localrule: True
 
 
-# Snakemake's own page is made outside results/, and put in place with its sidecar once it is whole.
+# Snakemake's own page is made outside results/, and put in place with its manifest once it is whole.
 rule snakemake_report:
     """Snakemake's own report, in results/snakemake_report.html."""
     input:

@@ -1,4 +1,4 @@
-# What the rules of steps are written in: places, outputs with their sidecars, logs, parameters.
+# What the rules of steps are written in: places, outputs with their manifest, logs, parameters.
 
 DATASET = "dataset={dataset}"
 SCENARIO = f"{DATASET}/mechanism={{mechanism}}"
@@ -24,14 +24,14 @@ def outputs_of(rule, names):
 
 
 def audited(folder=None, names="", **paths):
-    """Outputs, each with its sidecar, kept until replaced; in a folder each is named as its file.
+    """Outputs and the job's manifest, kept until replaced; in a folder each is named as its file.
 
     A file without an ending is a table, NAME.parquet.
     """
     files = [name if "." in name else f"{name}.parquet" for name in names.split()]
     paths = {file.partition(".")[0]: f"{folder}/{file}" for file in files} | paths
-    sidecars = {f"{k}_sidecar": str(sidecar_path(Path(v))) for k, v in paths.items()}
-    return {name: kept(path) for name, path in (paths | sidecars).items()}
+    manifest = str(manifest_path(Path(next(iter(paths.values())))))
+    return {name: kept(path) for name, path in (paths | {"manifest": manifest}).items()}
 
 
 def summarised(study, names):
@@ -56,7 +56,7 @@ def stage_params(stage, settings):
     chosen = settings if callable(settings) else lambda wildcards: settings
 
     def arguments(wildcards, input, output):
-        payloads = {k: bare(v) for k, v in output.items() if not k.endswith("_sidecar")}
+        payloads = {k: bare(v) for k, v in output.items() if k != "manifest"}
         files = {
             k: bare(v) if isinstance(v, str) else [bare(path) for path in v]
             for k, v in input.items()

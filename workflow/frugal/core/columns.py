@@ -1,4 +1,4 @@
-"""Unit and meaning of the columns that tables of several studies have; a sidecar repeats them.
+"""Unit and meaning of the columns that tables of several studies have; a manifest repeats them.
 
 Those of one study are in its `columns.py`. A column without a description cannot be written: a
 reader should never have to guess.

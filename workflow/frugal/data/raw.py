@@ -17,7 +17,7 @@ from frugal.core.schema_check import listed
 from frugal.data.description import Description
 from frugal.data.packed import content_sha256_of
 
-LONGEST = 230  # a file's name has 255 bytes at most, and its sidecar's and temporary one are longer
+LONGEST = 230  # a file's name has 255 bytes at most; its manifest's and temporary one are longer
 _KEPT_OF_LONG = 180
 _OURS = (".html", ".json", ".md", ".parquet", ".pdf", ".png", ".safetensors")  # read by suffix
 _STRANGE = re.compile(rb"[^A-Za-z0-9._-]")
@@ -164,7 +164,7 @@ def stored_names(names: Sequence[str]) -> list[str]:
 def _encoded(name: str) -> str:
     """ASCII letters, digits, `.`, `_` and `-` as they are; every other byte as `+` and two digits.
 
-    So is the first character of a sidecar's or a hidden file's name, and the dot before a suffix
+    So is the first character of a manifest's or a hidden file's name, and the dot before a suffix
     that determines how one of our own files is read. A name that is too long ends in its SHA-256.
     """
     encoded = _STRANGE.sub(lambda match: b"+%02X" % match[0][0], name.encode()).decode()

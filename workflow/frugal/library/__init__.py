@@ -3,7 +3,7 @@
 The stages of the workflow run in this program, on tables in memory, with the settings and random
 streams of the workflow: its numbers, without a file. Their last digits are those of the workflow
 where Python was started for its arithmetic (docs/how-to/arithmetic.md). With `folder=` Snakemake
-runs the workflow itself: results and sidecars lie there, `python -m frugal audit` checks them, and
+runs the workflow itself: results and manifests lie there, `python -m frugal audit` checks them, and
 files that are up to date are not made again.
 
 The verbs return objects; their tables are computed or read on first use.

@@ -1,1 +1,1 @@
-"""The store: files, sidecars, receipts, digests, and how they are replaced and checked."""
+"""The store: files, manifests, digests, and how they are replaced and checked."""

@@ -1,7 +1,7 @@
 """Checks of the files under results/: strays, digests, chains back to raw data, steps run again.
 
-Files are held against their sidecars and receipts; the chain from a file, or from some rows of a
-table, is a tree of lines. Knows sidecars, and no stage.
+Files are held against their manifests; the chain from a file, or from some rows of a table, is a
+tree of lines. Knows manifests, and no stage.
 """
 
 import glob
@@ -20,9 +20,17 @@ from frugal.core.errors import DataError, FrugalError
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.results.differences import IDENTITY
 from frugal.results.files import file_digest, hive_keys, read_payload
-from frugal.results.receipts import RESULTS, read_receipt, receipt_paths
+from frugal.results.manifests import (
+    RESULTS,
+    STEPS,
+    AuditError,
+    Job,
+    load_manifest,
+    load_record,
+    manifest_paths,
+    records_of,
+)
 from frugal.results.replacing import is_leftover
-from frugal.results.sidecars import FAST, AuditError, Job, load_sidecar, shown_path, sidecar_path
 
 Digest = Callable[[Path], str]
 RunJob = Callable[[Job], None]
@@ -31,45 +39,32 @@ _GUIDE = RESULTS / "README.md"
 _CHECKPOINT = re.compile(r"\.(.+)\.checkpoint-[0-9a-f]{16}\.safetensors", re.S)
 
 
-def payloads_and_strays(folder: Path) -> tuple[list[Path], list[str]]:
-    """Every file that has a sidecar, or whose sidecar is there; and a sentence for each other.
+def recorded_files(folder: Path) -> tuple[dict[Path, dict[str, Any]], list[str]]:
+    """The record of every file that a step has made, and a sentence for each other file there is.
+
+    And one for each manifest that is none.
 
     Args:
         folder: results/, or a folder below.
     """
-    # a pipe or a device has no place there either
-    files = sorted(path for path in folder.rglob("*") if not path.is_dir() or path.is_symlink())
-    exempt = {_GUIDE, *receipt_paths()}
-    payloads: dict[Path, None] = {}
-    strays = []
-    for path in files:
-        if path in exempt:
-            continue
-        described = _described(path)
-        if described is not None and not (described.name[0] == "." and is_leftover(described)):
-            payloads[described] = None
-        elif sidecar_path(path).is_file():
-            payloads[path] = None
-        elif reason := _why_stray(path):
-            strays.append(f"{path}: {reason}")
-    return sorted(payloads), strays
-
-
-def missing_files(folder: Path) -> list[str]:
-    """A sentence for each file in a folder that a finished step has made and that is not there.
-
-    And one for each receipt that is none.
-    """
-    sentences = []
-    for path in receipt_paths():
+    records: dict[Path, dict[str, Any]] = {}
+    sentences, doubtful = [], set()  # folders whose files a manifest that is none may have named
+    manifests = manifest_paths()
+    for path in manifests:
         try:
-            receipt = read_receipt(path)
-        except DataError as error:
+            described = records_of(load_manifest(path), path)
+        except AuditError as error:
             sentences.append(str(error))
-            continue
-        absent = (p for p in receipt.missing if p.is_relative_to(folder))
-        sentences += [f"{p}: is missing, but {receipt.stage} has made it ({path})" for p in absent]
-    return sentences
+            doubtful.add(RESULTS / path.parent.relative_to(STEPS))
+        else:
+            records |= {Path(payload): record for payload, record in described.items()}
+    known = {*records, *manifests, _GUIDE}
+    for path in sorted(folder.rglob("*")):
+        # a pipe or a device has no place there either
+        stray = path not in known and (not path.is_dir() or path.is_symlink())
+        if stray and path.parent not in doubtful and (reason := _why_stray(path)):
+            sentences.append(f"{path}: {reason}")
+    return {p: r for p, r in sorted(records.items()) if p.is_relative_to(folder)}, sentences
 
 
 def edited_copies(folder: Path, payloads: Iterable[Path]) -> list[str]:
@@ -82,15 +77,8 @@ def edited_copies(folder: Path, payloads: Iterable[Path]) -> list[str]:
     ]
 
 
-def _described(path: Path) -> Path | None:
-    """The payload that a sidecar by this name is of; None for any other name."""
-    if path.name.startswith("_") and path.suffix == ".json" and len(path.name) > 6:
-        return path.with_name(path.name[1:-5])
-    return None
-
-
 def _why_stray(path: Path) -> str:
-    """Problem of a file without a sidecar; empty for the checkpoint of a running step."""
+    """Problem of a file that no manifest names; empty for the checkpoint of a running step."""
     if is_leftover(path):
         return (
             "was left by a writer that was interrupted, or is still at work; nothing reads it, and "
@@ -98,7 +86,7 @@ def _why_stray(path: Path) -> str:
         )
     if _CHECKPOINT.fullmatch(path.name):
         return ""
-    return f"has no sidecar {sidecar_path(path).name}; no step has made it"
+    return "no manifest names it; no step has made it"
 
 
 FETCHED = "fetch_file"  # the stage whose input is the publisher
@@ -148,7 +136,7 @@ class Link:
     Attributes:
         depth: steps from the file in question.
         path: of the file.
-        document: its sidecar.
+        document: its record.
         again: True where the chain has shown it before.
         left_out: inputs under results/ that hold other rows only.
     """
@@ -164,12 +152,12 @@ def chain(payload: Path, rows: RowSelection = ALL_ROWS) -> Iterator[Link]:
     """The files behind a payload, itself first, those of other rows left out.
 
     Raises:
-        AuditError: a sidecar on the way is lacking or was edited.
+        AuditError: a manifest on the way is lacking or was edited.
     """
     visited: set[Path] = set()
 
     def walk(path: Path, depth: int) -> Iterator[Link]:
-        document, again = load_sidecar(path), path in visited
+        document, again = load_record(path), path in visited
         visited.add(path)
         inputs = [r["path"] for r in document["inputs"] if r["path"].startswith("results/")]
         followed = [p for p in inputs if not rows.exclude(p)] or inputs
@@ -198,7 +186,7 @@ def chain_lines(payload: Path, rows: RowSelection = ALL_ROWS) -> Iterator[str]:
         if document["stage"] == FETCHED:
             settings = document["settings"]
             if not isinstance(settings, dict) or not {"url", "sha256"} <= settings.keys():
-                raise AuditError(f"{link.path}: its sidecar has no address: {settings!r}")
+                raise AuditError(f"{link.path}: its manifest has no address: {settings!r}")
             yield f"{pad}  {settings['url']}  sha256 {settings['sha256']}  as published"
         if link.left_out:
             yield f"{pad}  ({link.left_out} more inputs hold other rows)"
@@ -298,34 +286,25 @@ class Outside:
         return path
 
 
-def check_payload(payload: Path, outside: Outside) -> dict[str, Any]:
-    """Check one payload against its sidecar, and the recorded inputs against the files.
-
-    Returns:
-        The sidecar.
+def check_payload(payload: Path, document: Mapping[str, Any], outside: Outside) -> None:
+    """Check one payload against its record, and the recorded inputs against the files.
 
     Raises:
         AuditError: names the file and the difference.
     """
     if not payload.is_file():
-        raise AuditError(f"{payload}: is missing, but its sidecar is there")
-    document = load_sidecar(payload)
-    recorded_path = document["outputs"][document["output"]]
-    if recorded_path != shown_path(payload):
-        raise AuditError(f"{payload}: its sidecar is the one of {recorded_path}")
+        raise AuditError(
+            f"{payload}: is missing, but {document['stage']} has made it ({document['manifest']})"
+        )
     digest = outside.digest(payload)
     if digest != document["sha256"]:
-        raise AuditError(f"{payload}: SHA-256 is {digest}, its sidecar has {document['sha256']}")
-    for sibling in document["outputs"].values():
-        if sibling.startswith("results/") and not Path(sibling).is_file():
-            raise AuditError(f"{sibling}: is missing, but was made together with {payload}")
+        raise AuditError(f"{payload}: SHA-256 is {digest}, its manifest has {document['sha256']}")
     _inputs(document, outside)
-    return document
 
 
 def _inputs(document: Mapping[str, Any], outside: Outside) -> list[Path | None]:
     """The file of each recorded input, in order."""
-    payload = document["outputs"][document["output"]]
+    payload = document["path"]
     return [outside.locate(record, payload) for record in document["inputs"]]
 
 
@@ -335,7 +314,7 @@ def rerun(
     """Run a recorded step again in a temporary folder and compare bytes.
 
     Args:
-        document: the step's sidecar.
+        document: the step's record.
         outside: where its inputs from outside lie.
         trusted: SHA-256 of the files whose code may be run; None: the step runs no file's code.
         run_job: runs a stage and writes its outputs.
@@ -369,8 +348,8 @@ def rerun(
         _run(document, inputs, outputs, run_job)
         for name, made_again in outputs.items():
             original = Path(document["outputs"][name])
-            sidecar = load_sidecar(original)
-            if any(sidecar[key] != document[key] for key in ("stage", "outputs")):
+            record = load_record(original)
+            if any(record[key] != document[key] for key in ("stage", "outputs")):
                 continue  # a step that makes other files has replaced it
             if made_again.read_bytes() != original.read_bytes():
                 raise AuditError(f"{original}: running stage {stage} again gives other bytes")
@@ -383,16 +362,16 @@ def _run(
     outputs: Mapping[str, Path],
     run_job: RunJob,
 ) -> None:
-    """Run a step as recorded in its sidecar; errors of the stage are returned as a sentence."""
+    """Run a step as recorded in its manifest; errors of the stage are returned as a sentence."""
     stage = document["stage"]
     words = (document[key] for key in ("settings", "wildcards", "seed"))
-    arithmetic = document.get("arithmetic", FAST).split()[0]
+    arithmetic = document["arithmetic"].split()[0]
     try:
         run_job(Job(stage, inputs, outputs, *words, arithmetic=arithmetic))
     except FrugalError:
         raise
     except Exception as error:  # its settings are checked where a study starts, not here
         raise AuditError(
-            f"{document['outputs'][document['output']]}: running stage {stage} again as in "
-            f"its sidecar ends in {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            f"{document['path']}: running stage {stage} again as in "
+            f"its manifest ends in {type(error).__name__}: {' '.join(str(error).split())[:300]}"
         ) from None

@@ -1,8 +1,8 @@
 """`python -m frugal diff A B`: which numbers moved between two folders of results, and why.
 
-Every file that differs is followed back through its sidecars to the first steps whose recipe
+Every file that differs is followed back through its manifests to the first steps whose recipe
 differs: a parameter, the root seed, a file from outside, the code, or the locked environment. Knows
-sidecars; must not depend on any stage.
+manifests; must not depend on any stage.
 """
 
 import json
@@ -17,8 +17,7 @@ import pandas as pd
 from frugal.core.errors import DataError
 from frugal.core.schema_check import listed
 from frugal.results.files import file_digest, read_payload
-from frugal.results.receipts import RESULTS, STEPS
-from frugal.results.sidecars import FAST, AuditError, load_sidecar
+from frugal.results.manifests import RESULTS, STEPS, AuditError, load_record
 from frugal.results.sources import STAGES, reached_modules
 
 # Columns that identify a row, in the order in which they are shown; a table has some of them.
@@ -215,13 +214,13 @@ class ResultsComparison:
         An input counts only where its own bytes differ: an input without a trace explains nothing.
 
         Raises:
-            AuditError: a sidecar is lacking or was edited.
+            AuditError: a manifest is lacking or was edited.
         """
         if path not in self.causes_of:
             self.causes_of[path] = (
                 frozenset()
-            )  # a cycle, which only a forged sidecar has, ends here
-            documents = [load_sidecar(folder / path) for folder in (self.a, self.b)]
+            )  # a cycle, which only a forged manifest has, ends here
+            documents = [load_record(Path(path), folder) for folder in (self.a, self.b)]
             collected = set(self._edited(path, documents)) or {
                 *recipe_changes(*documents),
                 *self._lacking_inputs(documents),
@@ -236,10 +235,10 @@ class ResultsComparison:
         return self.causes_of[path]
 
     def _edited(self, path: str, documents: Iterable[Mapping[str, Any]]) -> Iterator[Cause]:
-        """A payload that disagrees with its own sidecar needs no other explanation."""
+        """A payload that disagrees with its own manifest needs no other explanation."""
         for side, folder, document in zip("AB", (self.a, self.b), documents, strict=True):
             if file_digest(folder / path) != document["sha256"]:
-                text = f"{path} in {side} is not the file that its sidecar describes"
+                text = f"{path} in {side} is not the file that its manifest describes"
                 yield Cause("edited", document["stage"], text)
 
     def _lacking_inputs(self, documents: list[dict[str, Any]]) -> Iterator[Cause]:
@@ -253,7 +252,7 @@ class ResultsComparison:
 
 
 def recipe_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Cause]:
-    """Differences between the recipes of two sidecars of one path, inputs under results/ aside."""
+    """Differences between the recipes of two records of one path, inputs under results/ aside."""
     stage = a["stage"]
     if stage != b["stage"]:
         yield Cause("code", stage, f"stage {stage} in A, {b['stage']} in B made it")
@@ -263,9 +262,9 @@ def recipe_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Cause
         )
     if a["seed"] != b["seed"]:
         yield Cause("seed", "", f"the root seed is {a['seed']} in A, {b['seed']} in B")
-    old, new = (document.get("arithmetic", FAST) for document in (a, b))
-    if old != new:
-        yield Cause("arithmetic", "", f"arithmetic is {old} in A, {new} in B")
+    if a["arithmetic"] != b["arithmetic"]:
+        text = f"arithmetic is {a['arithmetic']} in A, {b['arithmetic']} in B"
+        yield Cause("arithmetic", "", text)
     outside = [
         {(r["name"], r["path"]): r["sha256"] for r in d["inputs"] if not _inside(r)} for d in (a, b)
     ]
@@ -303,7 +302,7 @@ def payload_names(folder: Path) -> set[str]:
     return {
         path.as_posix()
         for path in paths
-        if not path.name.startswith(("_", ".")) and path.parent != STEPS and path not in _UNCOMPARED
+        if path.name[0] != "." and STEPS not in path.parents and path not in _UNCOMPARED
     }
 
 
@@ -353,7 +352,7 @@ def edited_modules(compared: ResultsComparison, paths: Iterable[str]) -> str:
     """
     changed, same = set(), set()
     for path in paths:
-        a, b = (load_sidecar(folder / path) for folder in (compared.a, compared.b))
+        a, b = (load_record(Path(path), folder) for folder in (compared.a, compared.b))
         (same if a["source"] == b["source"] else changed).add(a["stage"])
     try:
         reached = [_reached(stage) for stage in sorted(changed)]

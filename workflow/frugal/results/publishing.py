@@ -3,12 +3,12 @@
 `config/published.json` has a digest of each summary table of the default, and the CPU that made
 them. `audit --published` compares the tables of a run with it, `audit --publish` writes it anew.
 
-Digests and seals show that a file was changed by accident or without its sidecar; who has the code
+Digests and seals show that a file was changed by accident or without its manifest; who has the code
 can make all of them anew. Only a signature, with an Ed25519 key of one's own, shows that results
-are those of who holds the key. The signed text lists every result with the SHA-256 of its sidecar.
+are those of who holds the key. The signed text lists every result with the SHA-256 of its manifest.
 
 The crate's profile is Workflow Run Crate 0.5 (https://w3id.org/ro/wfrun/workflow/0.5) on RO-Crate
-1.1. Knows sidecars; must not depend on any stage.
+1.1. Knows manifests; must not depend on any stage.
 """
 
 import base64
@@ -18,6 +18,7 @@ import platform
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -25,16 +26,14 @@ from typing import Any
 from frugal import __version__
 from frugal.core.declarations import PACKAGE, PROJECT
 from frugal.core.errors import DataError
-from frugal.results.audit import payloads_and_strays
+from frugal.results.audit import recorded_files
 from frugal.results.files import file_digest, json_bytes, payload_bytes, read_payload, write_bytes
-from frugal.results.receipts import RESULTS
-from frugal.results.sidecars import (
-    FAST,
+from frugal.results.manifests import (
+    RESULTS,
     AuditError,
     commit_here,
-    load_sidecar,
+    load_record,
     made_by_other_code,
-    sidecar_path,
     write_apart,
 )
 
@@ -113,8 +112,8 @@ def _tables() -> list[Path]:
 
 
 def _circumstances(path: Path) -> dict[str, str]:
-    document = load_sidecar(path)
-    return {"arithmetic": document.get("arithmetic", FAST), "environment": document["environment"]}
+    document = load_record(path)
+    return {key: document[key] for key in ("arithmetic", "environment")}
 
 
 def this_cpu(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
@@ -130,12 +129,12 @@ def this_cpu(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
 SIGNATURE = Path("results.signature.json")
 
 
-def sign_results(key: Path, payloads: Iterable[Path]) -> str:
-    """Sign results that agree with their sidecars; returns a sentence.
+def sign_results(key: Path, records: Mapping[Path, Mapping[str, Any]]) -> str:
+    """Sign results that agree with their manifests; returns a sentence.
 
     Args:
         key: private Ed25519 key, as `ssh-keygen -t ed25519` or `openssl genpkey` writes it.
-        payloads: all results.
+        records: of all results.
 
     Raises:
         AuditError: the file holds no such key.
@@ -143,18 +142,18 @@ def sign_results(key: Path, payloads: Iterable[Path]) -> str:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     private = _key(key, "private", Ed25519PrivateKey)
-    listed = _listed(payloads)
+    listed = _listed(records)
     signature = base64.b64encode(private.sign(json_bytes(listed))).decode()
     write_apart(SIGNATURE, json_bytes({"files": listed, "signature": signature}))
     return f"{len(listed)} files are signed in {SIGNATURE}"
 
 
-def verify_results(key: Path, payloads: Iterable[Path]) -> str:
+def verify_results(key: Path, records: Mapping[Path, Mapping[str, Any]]) -> str:
     """Check results against their signature; returns a sentence.
 
     Args:
         key: public Ed25519 key of who signed, of OpenSSH or PEM.
-        payloads: all results.
+        records: of all results.
 
     Raises:
         AuditError: there is no signature, it is not of this key, or names of files differ.
@@ -173,16 +172,17 @@ def verify_results(key: Path, payloads: Iterable[Path]) -> str:
         raise AuditError(f"{SIGNATURE}: is no signature that audit --sign writes") from None
     except InvalidSignature:
         raise AuditError(f"{SIGNATURE}: was not signed with the key of {key}") from None
-    listed = _listed(payloads)
+    listed = _listed(records)
     names = sorted(signed.keys() | listed.keys())
     if wrong := [name for name in names if signed.get(name) != listed.get(name)]:
         raise AuditError(*(f"{name}: differs from the signed file" for name in wrong))
     return f"{len(listed)} files are those that the holder of {key} signed"
 
 
-def _listed(payloads: Iterable[Path]) -> dict[str, str]:
-    """Name of each result and the SHA-256 of its sidecar."""
-    return {path.as_posix(): file_digest(sidecar_path(path)) for path in sorted(payloads)}
+def _listed(records: Mapping[Path, Mapping[str, Any]]) -> dict[str, str]:
+    """Name of each result and the SHA-256 of its manifest."""
+    digest = cache(file_digest)
+    return {p.as_posix(): digest(Path(r["manifest"])) for p, r in sorted(records.items())}
 
 
 def _key(path: Path, kind: str, key_type: type) -> Any:
@@ -210,12 +210,19 @@ NAME = "ro-crate-metadata.json"
 _WORKFLOW = Path("ro-crate-workflow/Snakefile")
 _RUN = "https://w3id.org/ro/wfrun"
 _BIOSCHEMAS = "https://bioschemas.org/profiles"
-_PROFILES = {
+_HUB = "https://w3id.org/workflowhub/workflow-ro-crate/1.0"
+_LICENSE = "https://spdx.org/licenses/MIT"
+_PROFILES = {  # whose last part is the version
     f"{_RUN}/process/0.5": "Process Run Crate",
     f"{_RUN}/workflow/0.5": "Workflow Run Crate",
-    "https://w3id.org/workflowhub/workflow-ro-crate/1.0": "Workflow RO-Crate",
+    _HUB: "Workflow RO-Crate",
 }
-_SCALARS = (str, int, float, bool)
+_FORMS = {
+    name: f"{_BIOSCHEMAS}/{name}/1.0-RELEASE"
+    for name in ("ComputationalWorkflow", "FormalParameter")
+}
+_SNAKEMAKE = "https://snakemake.github.io"
+_KINDS = {str: "Text", int: "Integer", float: "Float", bool: "Boolean"}
 _FORMATS = {
     ".parquet": "application/vnd.apache.parquet",
     ".json": "application/json",
@@ -236,11 +243,10 @@ def write_crate() -> Path:
     Raises:
         DataError: there are no results.
     """
-    payloads, _ = payloads_and_strays(RESULTS) if RESULTS.is_dir() else ([], [])
-    payloads = [path for path in payloads if path.is_file()]
-    if not payloads:
-        raise DataError("results/ holds no file with a sidecar; run the workflow first")
-    documents = {path: load_sidecar(path) for path in payloads}
+    records, _ = recorded_files(RESULTS)
+    documents = {path: record for path, record in records.items() if path.is_file()}
+    if not documents:
+        raise DataError("results/ holds no file of a step; run the workflow first")
     path = Path(NAME)
     stale = any(map(made_by_other_code, documents.values()))
     commit = None if stale else commit_here()
@@ -264,7 +270,7 @@ def crate(
     """The metadata document: context and graph.
 
     Args:
-        documents: payload → its sidecar.
+        documents: payload → its record.
         workflow: the Snakefile, in the folder of the crate.
         commit: of the code that made every file; None where it is not known.
     """
@@ -277,133 +283,108 @@ def crate(
     }
     files = [_file(path, document) for path, document in sorted(documents.items())]
     read = [
-        {
-            "@id": f"#input-{digest[:16]}",
-            "@type": "CreativeWork",
-            "name": name,
-            "identifier": f"sha256:{digest}",
-        }
+        _entity(f"#input-{digest[:16]}", "CreativeWork", name=name, identifier=f"sha256:{digest}")
         for name, digest in sorted(outside)
     ]
     values, parameters = _settings(documents.values())
-    written_at = [sidecar_path(path).stat().st_mtime for path in documents]
+    written_at = [Path(document["manifest"]).stat().st_mtime for document in documents.values()]
     begun, ended = (
         datetime.fromtimestamp(at, UTC).isoformat("T", "seconds")
         for at in (min(written_at), max(written_at))
     )
+    snakefile, profiles = {"@id": workflow.as_posix()}, [{"@id": profile} for profile in _PROFILES]
+    graph = [
+        _entity(
+            NAME,
+            "CreativeWork",
+            about={"@id": "./"},
+            conformsTo=[{"@id": "https://w3id.org/ro/crate/1.1"}, {"@id": _HUB}],
+        ),
+        _entity(
+            "./",
+            "Dataset",
+            name="Results of Frugal",
+            description="Results of a run of the Snakemake workflow Frugal: tables, policies, "
+            "estimates and figures, each with its digest and its inputs.",
+            datePublished=ended,
+            license={"@id": _LICENSE},
+            conformsTo=profiles,
+            hasPart=_ids([snakefile, *files]),
+            mainEntity=snakefile,
+            mentions=[{"@id": "#run"}],
+        ),
+        _entity(
+            workflow.as_posix(),
+            ["File", "SoftwareSourceCode", "ComputationalWorkflow"],
+            name="Frugal",
+            encodingFormat="text/plain",
+            description="Learns which panel to acquire next, and measures whether that answer can "
+            "be trusted.",
+            version=", commit ".join(filter(None, (__version__, commit))),
+            license={"@id": _LICENSE},
+            programmingLanguage={"@id": "#snakemake"},
+            input=_ids(parameters),
+            conformsTo={"@id": _FORMS["ComputationalWorkflow"]},
+        ),
+        _entity(
+            "#run",
+            "CreateAction",
+            name="Run of Frugal",
+            description="From the first file that is kept to the last.",
+            instrument=snakefile,
+            agent={"@id": "#people"},
+            startTime=begun,
+            endTime=ended,
+            actionStatus="http://schema.org/CompletedActionStatus",
+            object=_ids([*read, *values]),
+            result=_ids(files),
+        ),
+        _entity(
+            "#snakemake",
+            "ComputerLanguage",
+            name="Snakemake",
+            url=_SNAKEMAKE,
+            version=version("snakemake"),
+            identifier={"@id": _SNAKEMAKE},
+        ),
+        _entity("#people", "Organization", name="Whoever ran the workflow"),
+        _entity(_LICENSE, "CreativeWork", name="MIT License", url=_LICENSE),
+        *(
+            _entity(place, "CreativeWork", name=name, version=place.rpartition("/")[2])
+            for place, name in {**_PROFILES, **{_FORMS[name]: name for name in _FORMS}}.items()
+        ),
+    ]
     return {
         "@context": [
             "https://w3id.org/ro/crate/1.1/context",
             {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"},
         ],
-        "@graph": [
-            {
-                "@id": NAME,
-                "@type": "CreativeWork",
-                "about": {"@id": "./"},
-                "conformsTo": [
-                    {"@id": "https://w3id.org/ro/crate/1.1"},
-                    {"@id": "https://w3id.org/workflowhub/workflow-ro-crate/1.0"},
-                ],
-            },
-            {
-                "@id": "./",
-                "@type": "Dataset",
-                "name": "Results of Frugal",
-                "description": "Results of a run of the Snakemake workflow Frugal: tables, "
-                "policies, estimates and figures, each with its digest and its inputs.",
-                "datePublished": ended,
-                "license": {"@id": "https://spdx.org/licenses/MIT"},
-                "conformsTo": [{"@id": profile} for profile in _PROFILES],
-                "hasPart": _ids([{"@id": workflow.as_posix()}, *files]),
-                "mainEntity": {"@id": workflow.as_posix()},
-                "mentions": [{"@id": "#run"}],
-            },
-            *(
-                {
-                    "@id": profile,
-                    "@type": "CreativeWork",
-                    "name": name,
-                    "version": profile.rpartition("/")[2],
-                }
-                for profile, name in _PROFILES.items()
-            ),
-            {
-                "@id": "https://spdx.org/licenses/MIT",
-                "@type": "CreativeWork",
-                "name": "MIT License",
-                "url": "https://spdx.org/licenses/MIT",
-            },
-            {
-                "@id": workflow.as_posix(),
-                "@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow"],
-                "name": "Frugal",
-                "encodingFormat": "text/plain",
-                "description": "Learns which panel to acquire next, and measures whether that "
-                "answer can be trusted.",
-                "version": ", commit ".join(filter(None, (__version__, commit))),
-                "license": {"@id": "https://spdx.org/licenses/MIT"},
-                "programmingLanguage": {"@id": "#snakemake"},
-                "input": _ids(parameters),
-                "conformsTo": {"@id": f"{_BIOSCHEMAS}/ComputationalWorkflow/1.0-RELEASE"},
-            },
-            *(
-                {
-                    "@id": f"{_BIOSCHEMAS}/{name}/1.0-RELEASE",
-                    "@type": "CreativeWork",
-                    "name": name,
-                    "version": "1.0-RELEASE",
-                }
-                for name in ("ComputationalWorkflow", "FormalParameter")
-            ),
-            {
-                "@id": "#snakemake",
-                "@type": "ComputerLanguage",
-                "name": "Snakemake",
-                "url": "https://snakemake.github.io",
-                "version": version("snakemake"),
-                "identifier": {"@id": "https://snakemake.github.io"},
-            },
-            {"@id": "#people", "@type": "Organization", "name": "Whoever ran the workflow"},
-            {
-                "@id": "#run",
-                "@type": "CreateAction",
-                "name": "Run of Frugal",
-                "description": "From the first file that is kept to the last.",
-                "instrument": {"@id": workflow.as_posix()},
-                "agent": {"@id": "#people"},
-                "startTime": begun,
-                "endTime": ended,
-                "actionStatus": "http://schema.org/CompletedActionStatus",
-                "object": _ids([*read, *values]),
-                "result": _ids(files),
-            },
-            *parameters,
-            *values,
-            *read,
-            *files,
-        ],
+        "@graph": [*graph, *parameters, *values, *read, *files],
     }
+
+
+def _entity(place: str, kind: str | list[str], **entries: Any) -> Entity:
+    return {"@id": place, "@type": kind, **entries}
 
 
 def _file(path: Path, document: Mapping[str, Any]) -> Entity:
     wildcards = ", ".join(f"{key} {value}" for key, value in document["wildcards"].items())
-    return {
-        "@id": path.as_posix(),
-        "@type": "File",
-        "name": path.name,
-        "description": f"{document['output']} of the stage {document['stage']}"
+    return _entity(
+        path.as_posix(),
+        "File",
+        name=path.name,
+        description=f"{document['output']} of the stage {document['stage']}"
         f"{f' ({wildcards})' if wildcards else ''}, seed {document['seed']}",
-        "encodingFormat": _FORMATS.get(path.suffix, "application/octet-stream"),
-        "contentSize": str(document["bytes"]),
-        "sha256": document["sha256"],
-    }
+        encodingFormat=_FORMATS.get(path.suffix, "application/octet-stream"),
+        contentSize=str(document["bytes"]),
+        sha256=document["sha256"],
+    )
 
 
 def _settings(documents: Iterable[Mapping[str, Any]]) -> tuple[list[Entity], list[Entity]]:
     """Values of the run and the parameters that they are of: the seed, and settings by stage.
 
-    Settings that differ between the steps of a stage are left to the sidecars.
+    Settings that differ between the steps of a stage are left to the manifests.
     """
     values_of: dict[str, set[Any]] = {}
     for document in documents:
@@ -411,36 +392,31 @@ def _settings(documents: Iterable[Mapping[str, Any]]) -> tuple[list[Entity], lis
         values_of.setdefault("environment", set()).add(document["environment"])
         settings = document["settings"]
         for key, value in (settings if isinstance(settings, dict) else {}).items():
-            if isinstance(value, _SCALARS):
+            if type(value) in _KINDS:
                 values_of.setdefault(f"{document['stage']}.{key}", set()).add(value)
     constant = {name: next(iter(values)) for name, values in values_of.items() if len(values) == 1}
     values, parameters = [], []
     for name, value in sorted(constant.items()):
-        parameters.append(
-            {
-                "@id": f"#parameter-{name}",
-                "@type": "FormalParameter",
-                "name": name,
-                "additionalType": _kind(value),
-                "valueRequired": True,
-                "conformsTo": {"@id": f"{_BIOSCHEMAS}/FormalParameter/1.0-RELEASE"},
-            }
+        parameter = _entity(
+            f"#parameter-{name}",
+            "FormalParameter",
+            name=name,
+            additionalType=_KINDS[type(value)],
+            valueRequired=True,
+            conformsTo={"@id": _FORMS["FormalParameter"]},
         )
+        parameters.append(parameter)
+        example = {"@id": parameter["@id"]}
         values.append(
-            {
-                "@id": f"#value-{name}",
-                "@type": "PropertyValue",
-                "name": name,
-                "value": str(value),
-                "exampleOfWork": {"@id": f"#parameter-{name}"},
-            }
+            _entity(
+                f"#value-{name}",
+                "PropertyValue",
+                name=name,
+                value=str(value),
+                exampleOfWork=example,
+            )
         )
     return values, parameters
-
-
-def _kind(value: Any) -> str:
-    kinds = {bool: "Boolean", int: "Integer", float: "Float"}
-    return kinds.get(type(value), "Text")
 
 
 def _ids(entities: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:

@@ -15,10 +15,9 @@ import re
 import socket
 import stat
 import sys
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from frugal.core.errors import DataError
@@ -90,19 +89,26 @@ _NAME_BYTES = 100  # of a target's name that its hidden one repeats; a name has 
 Moves = list[tuple[Path, Path]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Written:
-    """A file already written, complete, under a hidden name next to its target.
+    """A table already written, complete, under a hidden name next to its target.
 
     Attributes:
         path: of `hidden_file`.
         sha256: of its bytes.
         size: in bytes.
+        head: the table without a row: its columns and their types.
+        rows: how many it has.
     """
 
     path: Path
     sha256: str
     size: int
+    head: "pd.DataFrame"
+    rows: int
+
+    def __len__(self) -> int:
+        return self.rows
 
 
 def replace_files(contents: Mapping[Path, bytes | Written]) -> None:
@@ -298,22 +304,15 @@ Growing = Generator[Mapping[str, "pd.DataFrame"], None, Mapping[str, Any]]
 _NUMBERED_FROM = 1000  # hidden files of growing tables; those of whole payloads come before
 
 
-@dataclass(frozen=True, eq=False)
-class Grown:
-    """A table that is written already.
-
-    Attributes:
-        head: the table without a row: its columns and their types.
-        rows: how many it has.
-        content: the hidden file.
-    """
-
-    head: "pd.DataFrame"
-    rows: int
-    content: Written
-
-    def __len__(self) -> int:
-        return self.rows
+def _run_out(produced: Growing, append: Callable[[str, "pd.DataFrame"], None]) -> Mapping[str, Any]:
+    """Hand on every block of a stage with the name of its table; returns the other payloads."""
+    while True:
+        try:
+            frames = next(produced)
+        except StopIteration as end:
+            return end.value
+        for name, frame in frames.items():
+            append(name, frame)
 
 
 def together(produced: Growing) -> dict[str, Any]:
@@ -321,13 +320,7 @@ def together(produced: Growing) -> dict[str, Any]:
     import pandas as pd
 
     parts: dict[str, list[pd.DataFrame]] = {}
-    while True:
-        try:
-            for name, frame in next(produced).items():
-                parts.setdefault(name, []).append(frame)
-        except StopIteration as end:
-            rest = end.value
-            break
+    rest = _run_out(produced, lambda name, frame: parts.setdefault(name, []).append(frame))
     frames = {
         name: blocks[0] if len(blocks) == 1 else pd.concat(blocks, ignore_index=True)
         for name, blocks in parts.items()
@@ -335,45 +328,34 @@ def together(produced: Growing) -> dict[str, Any]:
     return {**frames, **rest}
 
 
-class GrowingFiles:
-    """Hidden files of the tables that grow while a stage runs; gone if it does not finish."""
+@contextlib.contextmanager
+def growing_files(
+    outputs: Mapping[str, Path],
+) -> Generator[Callable[[Growing], dict[str, Any]], None, None]:
+    """Hidden files of the tables that grow while a stage runs; gone if it does not finish.
 
-    def __init__(self, outputs: Mapping[str, Path]) -> None:
-        self._outputs = outputs
-        self._open: dict[str, _GrowingFile] = {}
+    Yields:
+        A function that writes the outputs of a stage and returns its payloads, those that have
+        grown as `Written`. It raises a DataError where the disk is full, or a folder cannot be
+        written to.
+    """
+    files: dict[str, _GrowingFile] = {}
 
-    def __enter__(self) -> "GrowingFiles":
-        return self
+    def append(name: str, frame: "pd.DataFrame") -> None:
+        if name not in files and name in outputs:
+            files[name] = _GrowingFile(outputs[name], _NUMBERED_FROM + len(files), frame)
+        if name in files:
+            files[name].append(frame)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for file in self._open.values():
+    def write(produced: Growing) -> dict[str, Any]:
+        rest = _run_out(produced, append)
+        return {**{name: file.written() for name, file in files.items()}, **rest}
+
+    try:
+        yield write
+    finally:
+        for file in files.values():
             file.discard()
-
-    def written(self, produced: Growing) -> dict[str, Any]:
-        """Write the outputs of a stage.
-
-        Returns:
-            Its payloads, those that have grown as `Grown`.
-
-        Raises:
-            DataError: the disk is full, or the folder cannot be written to.
-        """
-        while True:
-            try:
-                frames = next(produced)
-            except StopIteration as end:
-                return {**{name: file.grown() for name, file in self._open.items()}, **end.value}
-            for name, frame in frames.items():
-                if name not in self._open and name in self._outputs:
-                    number = _NUMBERED_FROM + len(self._open)
-                    self._open[name] = _GrowingFile(self._outputs[name], number, frame)
-                if name in self._open:
-                    self._open[name].append(frame)
 
 
 class _GrowingFile:
@@ -401,13 +383,14 @@ class _GrowingFile:
         """Write the next rows."""
         import pyarrow as pa
 
-        assert _same_kinds(self._head, frame), "bug: blocks of a table differ in their columns"
+        columns = [*frame.dtypes.items()]  # of categories all of them
+        assert [*self._head.dtypes.items()] == columns, "bug: blocks of a table differ in columns"
         table = pa.Table.from_pandas(frame, schema=self._schema, preserve_index=False)
         with _stated(self._target):
             self._writer.write_table(table)
         self._rows += len(frame)
 
-    def grown(self) -> Grown:
+    def written(self) -> Written:
         """The table, of which nothing more is to come."""
         with _stated(self._target):
             self._writer.close()
@@ -416,8 +399,7 @@ class _GrowingFile:
             self._file.close()
             with self._path.open("rb") as stream:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        content = Written(self._path, digest, self._path.stat().st_size)
-        return Grown(self._head, self._rows, content)
+        return Written(self._path, digest, self._path.stat().st_size, self._head, self._rows)
 
     def discard(self) -> None:
         """Remove files that were not put in place."""
@@ -427,11 +409,6 @@ class _GrowingFile:
             self._file.close()
         with contextlib.suppress(OSError):
             self._path.unlink(missing_ok=True)
-
-
-def _same_kinds(first: "pd.DataFrame", other: "pd.DataFrame") -> bool:
-    """The same columns of the same types, categories included."""
-    return bool((first.columns == other.columns).all() and (first.dtypes == other.dtypes).all())
 
 
 @contextlib.contextmanager

@@ -34,7 +34,7 @@ from frugal.core.studies import Adviser, adviser_of, loaded_from_studies
 from frugal.data.cases import Cases
 from frugal.data.monitoring import FALSE_ALARMS, first_shift, looks
 from frugal.results.files import csv_bytes, read_payload, require_sealed
-from frugal.results.sidecars import write_apart
+from frugal.results.manifests import write_apart
 
 MOST_SHOWN = 40  # cases on a terminal
 _PATTERN = {"missing": OrNull([str]), "threshold": float}

@@ -1,9 +1,9 @@
 """`python -m frugal audit`: can a number be trusted? Recomputes digests, walks chains, reruns.
 
-Finds: a changed byte in a payload, a payload or sidecar that is edited, lacking or at another place
-than its own, an input that is no longer the one that was used, and a step that does not give the
-same bytes again. Code from outside is run only if it is named. Knows sidecars; must not know how
-any stage computes.
+Finds: a changed byte in a payload, a payload or manifest that is edited, lacking or at a place not
+its own, an input that is no longer the one that was used, and a step that does not give the same
+bytes again. Code from outside is run only if it is named. Knows manifests; must not know how any
+stage computes.
 """
 
 import argparse
@@ -30,8 +30,7 @@ from frugal.results.audit import (
     chain_lines,
     check_payload,
     edited_copies,
-    missing_files,
-    payloads_and_strays,
+    recorded_files,
     rerun,
     row_lines,
     selected_rows,
@@ -44,6 +43,14 @@ from frugal.results.differences import (
     results_folder,
 )
 from frugal.results.files import file_digest
+from frugal.results.manifests import (
+    RESULTS,
+    AuditError,
+    commit_here,
+    load_record,
+    lock_digest,
+    made_by_other_code,
+)
 from frugal.results.publishing import (
     SIGNATURE,
     compare_published,
@@ -52,19 +59,11 @@ from frugal.results.publishing import (
     verify_results,
     write_crate,
 )
-from frugal.results.receipts import RESULTS
-from frugal.results.sidecars import (
-    AuditError,
-    commit_here,
-    load_sidecar,
-    lock_digest,
-    made_by_other_code,
-)
 from frugal.results.sources import texts_in
 
 _ROCRATE = """Results as a Workflow Run RO-Crate, for archives and other readers.
 
-Writes `ro-crate-metadata.json` next to `results/`, made from the sidecars: every file with its
+Writes `ro-crate-metadata.json` next to `results/`, made from the manifests: every file with its
 digest, external inputs of the run, its settings as parameters, and one action that joins them.
 The profile is Workflow Run Crate 0.5 (https://w3id.org/ro/wfrun/workflow/0.5) on RO-Crate 1.1. It
 checks nothing that `audit` checks.
@@ -99,34 +98,39 @@ def audit_command(words: list[str], run_job: RunJob) -> int:
     if (parsed.sign or parsed.verify) and target != RESULTS:
         raise AuditError(f"{parsed.path}: --sign and --verify take all of results/")
     trusted = {_digest_of_code(path) for path in parsed.trust_code}
-    payloads, wrong = _payloads(parsed, target)
+    records, wrong = _records(parsed, target)
     outside = Outside(parsed.look_in, cache(file_digest))
-    documents = _checked(payloads, outside, wrong)
-    sentences = [f"{len(documents)} files agree with their sidecars and inputs"]
+    _check(records, outside, wrong)
+    documents = [*records.values()]
+    sentences = [f"{len(documents)} files agree with their manifests and inputs"]
     sentences += [*_rerun_sample(documents, parsed, outside, trusted, run_job)]
     sentences += [*_remarks(documents, outside)]
     if parsed.sign:
-        sentences.append(sign_results(parsed.sign, payloads))
+        sentences.append(sign_results(parsed.sign, records))
     if parsed.verify:
-        sentences.append(verify_results(parsed.verify, payloads))
+        sentences.append(verify_results(parsed.verify, records))
     say("; ".join(sentences))
     return 0
 
 
-def _payloads(parsed: argparse.Namespace, target: Path) -> tuple[list[Path], list[str]]:
-    """The files to check, and their faults; a file's chain is printed."""
+def _records(
+    parsed: argparse.Namespace, target: Path
+) -> tuple[dict[Path, Mapping[str, Any]], list[str]]:
+    """The records of the files to check, and faults; a file's chain is printed."""
     wrong: list[str] = []
+    records: dict[Path, Mapping[str, Any]] = {}
     if target.is_file():
         _show_chain(target, parsed.row)
-        payloads = sorted({link.path for link in chain(target)})
+        records |= {link.path: link.document for link in chain(target)}
     elif parsed.row is not None:
         raise AuditError(f"{parsed.path}: --row needs a table; name its file")
     else:
-        payloads, strays = payloads_and_strays(target)
-        wrong = [*strays, *missing_files(target), *edited_copies(target, payloads)]
-    if not payloads and not wrong:
+        described, strays = recorded_files(target)
+        records |= described
+        wrong = [*strays, *edited_copies(target, records)]
+    if not records and not wrong:
         raise AuditError(f"{parsed.path}: there is nothing to audit; run snakemake first")
-    return payloads, wrong
+    return dict(sorted(records.items())), wrong
 
 
 def _digest_of_code(path: Path) -> str:
@@ -140,7 +144,7 @@ def _show_chain(target: Path, words: str | None) -> None:
     rows = ALL_ROWS
     if words is not None:
         table, rows = selected_rows(target, words)
-        say(*row_lines(table, load_sidecar(target)))
+        say(*row_lines(table, load_record(target)))
     say(*chain_lines(target, rows))
 
 
@@ -185,17 +189,18 @@ def _add_requests(parser: argparse.ArgumentParser) -> None:
     add("--verify", type=Path, metavar="KEY", help=help_text)
 
 
-def _checked(payloads: Iterable[Path], outside: Outside, wrong: list[str]) -> list[dict[str, Any]]:
-    """The sidecars of all payloads, once every one agrees and nothing else is wrong."""
-    documents, wrong = [], list(wrong)
-    for path in payloads:
+def _check(
+    records: Mapping[Path, Mapping[str, Any]], outside: Outside, wrong: Iterable[str]
+) -> None:
+    """Refuse the results where a file does not agree, or something else is wrong."""
+    wrong = [*wrong]
+    for path, document in records.items():
         try:
-            documents.append(check_payload(path, outside))
+            check_payload(path, document, outside)
         except AuditError as error:
             wrong.append(str(error))
     if wrong:
         raise AuditError(*dict.fromkeys(wrong))
-    return documents
 
 
 def _rerun_sample(
@@ -223,7 +228,7 @@ def _rerun_sample(
         yield f"{count} could not be run again: {reason}"
 
 
-def _remarks(documents: list[dict[str, Any]], outside: Outside) -> Iterator[str]:
+def _remarks(documents: list[Mapping[str, Any]], outside: Outside) -> Iterator[str]:
     """Further notes, a part of a line each."""
     if absent := list(outside.absent):
         yield (
@@ -235,7 +240,7 @@ def _remarks(documents: list[dict[str, Any]], outside: Outside) -> Iterator[str]
     elif commit := commit_here():
         yield f"all were made by the code of commit {commit}"
     lock = lock_digest()
-    if others := [d["file"] for d in documents if d["environment"] != lock]:
+    if others := [d["path"] for d in documents if d["environment"] != lock]:
         yield f"{len(others)} files were made under another requirements.lock, first {others[0]}"
 
 
@@ -243,7 +248,7 @@ def diff_command(words: list[str]) -> int:
     """`diff A B [--files N]`; returns 0 where every payload is the same, 1 where one differs.
 
     Raises:
-        AuditError: a folder is none of results, or a sidecar on the way is lacking or edited.
+        AuditError: a folder is none of results, or a manifest on the way is lacking or edited.
     """
     parser = command_parser("diff", differences.__doc__)
     parser.add_argument("a", type=Path, metavar="A", help="folder that holds results/")

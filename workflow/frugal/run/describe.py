@@ -29,7 +29,7 @@ from frugal.core.world import World
 from frugal.data.tables import available_panels, table_from_frames
 from frugal.learn.short_trees import FeatureWords, fit_short_tree
 from frugal.results.files import read_payload
-from frugal.results.sidecars import write_apart
+from frugal.results.manifests import write_apart
 
 _EXPORT = """A policy as an ONNX graph, for other programs.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from frugal.core.declarations import PACKAGE
 from frugal.core.errors import DataError, FrugalError
-from frugal.results.sidecars import Job
+from frugal.results.manifests import Job
 from frugal.run.stage_words import SETTINGS, stage_words
 
 _LINES_SHOWN = 5  # of what a stage said before it broke

@@ -1,4 +1,4 @@
-"""`python -m frugal STAGE …`: reads named inputs, calls one stage, writes its outputs and sidecars.
+"""`python -m frugal STAGE …`: reads named inputs, calls one stage, writes its outputs and manifest.
 
 The command that Snakemake prints for a job is complete: copied into a shell, in the same folder, it
 makes the same bytes without the engine. Knows no stage by name and nothing of the engine.
@@ -21,7 +21,7 @@ from frugal.core.errors import ConfigError, DataError
 from frugal.results.sources import STAGES
 
 if TYPE_CHECKING:
-    from frugal.results.sidecars import Job
+    from frugal.results.manifests import Job
 
 
 # Commands that run no stage: the module whose NAME_command reads the words; last those of studies
@@ -62,7 +62,7 @@ def read_command(words: list[str]) -> tuple["Job", Path | None]:
     if not words[0].startswith("-"):
         _require_stage(words[0])
     parsed = _parser().parse_args(words)
-    from frugal.results.sidecars import Job
+    from frugal.results.manifests import Job
 
     job = Job(
         parsed.stage,
@@ -95,7 +95,7 @@ def _require_stage(name: str) -> None:
 
 
 def run_job(job: "Job") -> None:
-    """Read the inputs of a `Job`, call its stage, write payloads and sidecars.
+    """Read the inputs of a `Job`, call its stage, write payloads and the manifest.
 
     Raises:
         FrugalError: there is no such stage, or an input is invalid; no output is
@@ -107,9 +107,8 @@ def run_job(job: "Job") -> None:
     from frugal.core.blocks import Portion, whole
     from frugal.core.context import Context
     from frugal.core.streams import Streams
-    from frugal.results.files import payload_bytes
-    from frugal.results.replacing import Growing, GrowingFiles, Grown
-    from frugal.results.sidecars import Checkpoint, require_intact, write_outputs
+    from frugal.results.manifests import Checkpoint, require_intact, write_outputs
+    from frugal.results.replacing import Growing, growing_files
 
     stage = getattr(importlib.import_module(STAGES[job.stage]), job.stage)
     divided = "portion" in inspect.signature(stage).parameters
@@ -122,7 +121,7 @@ def run_job(job: "Job") -> None:
     if divided:
         arguments["portion"] = Portion.of(job.wildcards)
     if "origins" in inspect.signature(stage).parameters:
-        from frugal.results.sidecars import origins_of
+        from frugal.results.manifests import origins_of
 
         arguments["origins"] = origins_of(job)
     try:
@@ -135,22 +134,15 @@ def run_job(job: "Job") -> None:
     _require_places(job)
     records = require_intact(job)
     inputs = {name: _read(stage, name, paths) for name, paths in job.inputs.items()}
-    with GrowingFiles(job.outputs) as files:
+    with growing_files(job.outputs) as write:
         produced: Any = stage(**inputs, **arguments)
-        payloads = (
-            files.written(cast("Growing", produced)) if inspect.isgenerator(produced) else produced
-        )
+        payloads = write(cast("Growing", produced)) if inspect.isgenerator(produced) else produced
         if set(payloads) != set(job.outputs):
             raise ConfigError(
                 f"outputs {', '.join(sorted(job.outputs))} were requested; "
                 f"the stage makes {', '.join(sorted(payloads))}"
             )
-        contents: dict[str, Any] = {
-            name: payload.content if isinstance(payload, Grown) else payload_bytes(path, payload)
-            for name, path in job.outputs.items()
-            for payload in [payloads[name]]
-        }
-        write_outputs(job, payloads, contents, records)
+        write_outputs(job, payloads, records)
     if takes_up:
         arguments["checkpoint"].remove()
 
@@ -192,13 +184,12 @@ def _require_places(job: "Job") -> None:
     output_of = {os.path.realpath(path): name for name, path in job.outputs.items()}
     if len(output_of) < len(job.outputs):
         raise ConfigError(f"two of the outputs {', '.join(job.outputs)} (--output) are one file")
-    for name, paths in job.inputs.items():
-        for path in paths if isinstance(paths, list) else [paths]:
-            if output := output_of.get(os.path.realpath(path)):
-                raise ConfigError(
-                    f"--output {output} is {path}, which --input {name} reads; a step never "
-                    "replaces its own input"
-                )
+    for name, path in job.input_files:
+        if output := output_of.get(os.path.realpath(path)):
+            raise ConfigError(
+                f"--output {output} is {path}, which --input {name.removesuffix('[]')} reads; a "
+                "step never replaces its own input"
+            )
 
 
 def _require_place_for_used(used: Path | None, job: "Job") -> None:
@@ -209,10 +200,8 @@ def _require_place_for_used(used: Path | None, job: "Job") -> None:
         raise ConfigError(
             f"--used {used} ends in {used.suffix or 'nothing'!r}; allowed is {USED_SUFFIX}"
         )
-    inputs = [
-        p for paths in job.inputs.values() for p in ([paths] if isinstance(paths, Path) else paths)
-    ]
-    if os.path.realpath(used) in map(os.path.realpath, [*inputs, *job.outputs.values()]):
+    files = [*(path for _, path in job.input_files), *job.outputs.values()]
+    if os.path.realpath(used) in map(os.path.realpath, files):
         raise ConfigError(f"--used {used} is an input or an output; name another file")
 
 
@@ -268,7 +257,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--from-store",
         action="store_true",
-        help="inputs under results/ come from a store, without their sidecars",
+        help="inputs under results/ come from a store, without their manifests",
     )
     return parser
 
@@ -280,7 +269,7 @@ def _json(text: str) -> Any:
         if text.startswith("@"):
             text = Path(text[1:]).read_text(encoding="utf-8")
         value = parse_json(text)
-        json.dumps(value, allow_nan=False)  # a sidecar could not hold it
+        json.dumps(value, allow_nan=False)  # a manifest could not hold it
         return value
     except OSError as error:
         raise argparse.ArgumentTypeError(f"{text[1:]} cannot be read: {error.strerror}") from None
@@ -308,21 +297,20 @@ def _named_inputs(pairs: list[tuple[str, str]]) -> dict[str, Path | list[Path]]:
             lists.setdefault(name[:-2], []).append(Path(value))
     if doubled := sorted(inputs.keys() & lists):
         raise ConfigError(f"--input {doubled[0]} is given both as one file and as a list")
-    # in the order of the command line, which the sidecar repeats
+    # in the order of the command line, which the manifest repeats
     order = dict.fromkeys(name.removesuffix("[]") for name, _ in pairs)
     return {name: (inputs | lists)[name] for name in order}
 
 
 def _require_kinds(job: "Job", stage: Callable[..., Any]) -> None:
     """Tables come as Parquet, arrays as safetensors, documents as JSON; raw files as they are."""
-    for name, paths in job.inputs.items():
+    for key, path in job.input_files:
+        name = key.removesuffix("[]")
         suffixes = _suffixes(kinds_of(stage, name))
-        for path in paths if isinstance(paths, list) else [paths]:
-            if suffixes and path.suffix not in suffixes:
-                raise DataError(
-                    f"input {name!r} is {path}; {job.stage} takes a {' or '.join(suffixes)} file "
-                    "for it"
-                )
+        if suffixes and path.suffix not in suffixes:
+            raise DataError(
+                f"input {name!r} is {path}; {job.stage} takes a {' or '.join(suffixes)} file for it"
+            )
 
 
 def kinds_of(stage: Callable[..., Any], name: str) -> tuple[Any, ...]:

@@ -21,7 +21,7 @@ def write_report(
     """The page of the parts that are there, each as its stage made it.
 
     Settings: `template` (digest of the page's own files, so an edit of them shows).
-    `origins` is of `frugal.results.sidecars`.
+    `origins` is of `frugal.results.manifests`.
     """
     files = origins["files"]
     place = {path: k for k, path in enumerate(files)}
@@ -48,7 +48,7 @@ def _sources(record_of_part: Mapping[str, Any], files: Mapping[str, Any]) -> dic
 
 
 def _file_record(path: str, record: Mapping[str, Any], place: Mapping[str, int]) -> dict[str, Any]:
-    """A file: its sidecar's record, its inputs by their place, those from outside in full."""
+    """A file: its manifest's record, its inputs by their place, those from outside in full."""
     inside = list(dict.fromkeys(place[r["path"]] for r in record["inputs"] if r["path"] in place))
     outside = [[r["path"], r["sha256"]] for r in record["inputs"] if r["path"] not in place]
     details = {

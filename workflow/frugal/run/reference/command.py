@@ -13,7 +13,7 @@ from frugal.core.arguments import command_parser
 from frugal.core.declarations import PACKAGE, PROJECT
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, read_yaml
-from frugal.results.sidecars import write_apart
+from frugal.results.manifests import write_apart
 from frugal.run.reference.parts import head, table
 from frugal.run.reference.schemas import agents_page, config_page, methods_page
 

@@ -15,7 +15,7 @@ from frugal.core.errors import ConfigError, DataError, say
 from frugal.core.stored import Array, Each, OrNull, Stored, part_of, require_document, under
 from frugal.core.studies import Adviser
 from frugal.results.files import csv_bytes, read_payload, require_sealed, sealed
-from frugal.results.sidecars import write_apart
+from frugal.results.manifests import write_apart
 from frugal.studies.over_time.answer import TimedVerdict
 from frugal.studies.over_time.config import TimedDataset
 from frugal.studies.over_time.data import TimedData, costs_of, read_running

@@ -12,7 +12,7 @@ import pandas as pd
 from frugal.core.errors import ConfigError, DataError, say
 from frugal.core.studies import Adviser
 from frugal.results.files import csv_bytes, read_payload, require_sealed
-from frugal.results.sidecars import write_apart
+from frugal.results.manifests import write_apart
 from frugal.studies.treatment.data.levels import Strata, combined
 from frugal.studies.treatment.data.own_records import (
     RecordsDescription,

@@ -93,7 +93,7 @@ function showPlaces(title, places, identity, again, ...further) {
   );
 }
 
-/** One file: what its sidecar says, and what it was made from. */
+/** One file: what its manifest says, and what it was made from. */
 function showFile(place, back) {
   const file = files[place];
   const facts = [["SHA-256", make("code", {}, file.sha256)], ["bytes", file.bytes.toLocaleString("en")],

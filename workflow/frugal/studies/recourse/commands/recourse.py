@@ -16,7 +16,7 @@ from frugal.core.errors import DataError, say
 from frugal.library.commands import whole_folder
 from frugal.library.kept_answers import keep
 from frugal.results.files import csv_bytes
-from frugal.results.sidecars import write_apart
+from frugal.results.manifests import write_apart
 from frugal.studies.recourse.advice import (
     Advice,
     advice_frame,

@@ -1,6 +1,5 @@
-"""Sidecars: every column described, sealed, and the same wherever and whenever they are made."""
+"""Manifests: every column described, sealed, and the same wherever and whenever they are made."""
 
-import json
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -14,21 +13,19 @@ from frugal.core.columns import describe_columns
 from frugal.core.declarations import PACKAGE
 from frugal.core.errors import DataError
 from frugal.results.files import file_digest
-from frugal.results.sidecars import (
+from frugal.results.manifests import (
+    AuditError,
     Job,
     input_records,
-    seal,
+    load_manifest,
+    load_record,
+    manifest_path,
     shown_path,
-    sidecar_path,
     write_outputs,
 )
 from frugal.studies.afape import columns as afape
 
 from tests.unit.result_chains import PREPARE, SUMMARISE, SUMMARY, TABLE, run_step, write_chain
-
-
-def read(payload):
-    return json.loads(sidecar_path(payload).read_text())
 
 
 @pytest.fixture
@@ -38,14 +35,36 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_sidecar_lies_next_to_its_payload():
-    assert sidecar_path(Path("results/x/t.parquet")) == Path("results/x/_t.parquet.json")
+def test_a_manifest_lies_apart_from_results_and_next_to_another_file():
+    assert manifest_path(Path("results/x/t.csv")) == Path("results/steps/x/t.csv.json")
+    for other in ("x/t.csv", "results"):
+        path = Path(other)
+        assert manifest_path(path) == path.with_name(f"_{path.name}.json")
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_sidecar_says_what_made_the_payload():
-    document = read(SUMMARY)
-    assert document["file"] == "afape.parquet"
+def test_all_outputs_of_a_job_have_one_manifest_wherever_they_lie():
+    other = Path("results/elsewhere/catalogue.json")
+    run_step(replace(PREPARE, outputs={**PREPARE.outputs, "catalogue": other}))
+    assert load_record(other)["manifest"] == load_record(TABLE)["manifest"]
+    assert load_record(other)["output"] == "catalogue"
+    with pytest.raises(AuditError, match=r"catalogue\.json: no manifest names it"):
+        load_record(TABLE.with_name("catalogue.json"))
+
+
+@pytest.mark.usefixtures("folder")
+def test_of_two_manifests_that_name_a_file_the_newer_one_holds():
+    before = load_record(TABLE)["manifest"]
+    run_step(replace(PREPARE, outputs={"catalogue": TABLE.with_name("a.json"), "table": TABLE}))
+    assert load_record(TABLE)["manifest"] == "results/steps/data/dataset=a/a.json.json"
+    run_step(PREPARE)
+    assert load_record(TABLE)["manifest"] == before
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_manifest_says_what_made_the_payload():
+    document = load_record(SUMMARY)
+    assert document["path"] == SUMMARY.as_posix()
     assert document["sha256"] == file_digest(SUMMARY)
     assert document["bytes"] == SUMMARY.stat().st_size
     assert document["stage"] == "summarise_afape"
@@ -59,7 +78,7 @@ def test_a_sidecar_says_what_made_the_payload():
 
 @pytest.mark.usefixtures("folder")
 def test_features_have_the_units_of_the_catalogue():
-    described = {c["name"]: c for c in read(TABLE)["columns"]}
+    described = {c["name"]: c for c in load_record(TABLE)["columns"]}
     assert described["age"]["unit"] == "year"
     assert described["smoker"]["unit"] == ""
     assert described["row_id"]["dtype"] == "int64"
@@ -67,13 +86,16 @@ def test_features_have_the_units_of_the_catalogue():
 
 
 @pytest.mark.usefixtures("folder")
-def test_the_seal_holds_for_the_content_as_written_and_for_no_other():
-    document = read(TABLE)
-    assert seal(document) == document["seal"]
-    assert seal(document | {"seed": 8}) != document["seal"]
+@pytest.mark.parametrize("change", [('"seed": 7', '"seed": 8'), ("\n", "\n\n"), ("}\n", "}")])
+def test_the_seal_holds_for_the_content_as_written_and_for_no_other(change):
+    path = manifest_path(TABLE)
+    load_manifest(path)
+    path.write_text(path.read_text().replace(*change))
+    with pytest.raises(AuditError, match="was edited after it was written"):
+        load_manifest(path)
 
 
-def test_nothing_in_a_sidecar_states_the_place_or_the_time(tmp_path, monkeypatch):
+def test_nothing_in_a_manifest_states_the_place_or_the_time(tmp_path, monkeypatch):
     made = []
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
@@ -94,11 +116,12 @@ def test_a_file_from_outside_is_shown_by_its_name_alone():
 
 @pytest.mark.usefixtures("folder")
 def test_an_undescribed_column_is_refused_and_nothing_is_written():
-    before = SUMMARY.read_bytes(), sidecar_path(SUMMARY).read_bytes()
+    paths = SUMMARY, manifest_path(SUMMARY)
+    before = [path.read_bytes() for path in paths]
     frame = pd.DataFrame({"estimate": [1.0], "mystery": [2.0]})
     with pytest.raises(DataError, match="'mystery' has no description"):
-        write_outputs(SUMMARISE, {"summary": frame}, {"summary": b"new"}, input_records(SUMMARISE))
-    assert (SUMMARY.read_bytes(), sidecar_path(SUMMARY).read_bytes()) == before
+        write_outputs(SUMMARISE, {"summary": frame}, input_records(SUMMARISE))
+    assert [path.read_bytes() for path in paths] == before
 
 
 @pytest.mark.usefixtures("folder")
@@ -106,9 +129,9 @@ def test_an_undescribed_column_is_refused_and_nothing_is_written():
     "change", [{"seed": 8}, {"settings": {"a": 1}}, {"wildcards": {"dataset": "b"}}]
 )
 def test_whatever_decides_the_outputs_shows(change):
-    before = read(TABLE)
+    before = load_record(TABLE)
     run_step(replace(PREPARE, **change))
-    assert {k for k, v in read(TABLE).items() if v != before[k]} == {*change, "seal"}
+    assert {k for k, v in load_record(TABLE).items() if v != before[k]} == {*change, "seal"}
 
 
 @pytest.mark.parametrize(
