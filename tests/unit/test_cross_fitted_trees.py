@@ -1,5 +1,7 @@
 """Trees that never tell of a row that they saw, and the ensemble that is kept of them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from frugal.config.learners import BoostingSettings
@@ -70,17 +72,17 @@ def test_each_class_is_spread_evenly_over_the_folds_of_every_repeat():
 
 def test_the_number_of_trees_has_the_least_loss_of_all_rows_left_out(monkeypatch):
     """Folds of 30 and 10 rows: 20, 12 and 15 in sum, after one, two and three trees."""
-    losses, kept = {30: [0.5, 0.1, 0.4], 10: [0.5, 0.9, 0.3]}, []
+    losses, kept = {30: np.array([0.5, 0.1, 0.4]), 10: np.array([0.5, 0.9, 0.3])}, []
     label = (np.arange(40) % 2).astype(np.int64)
-    monkeypatch.setattr(
-        cross_fitted_trees, "_booster", lambda *given: (None, losses[len(given[3])])
-    )
 
-    def stop(_, *, most, **__):
-        kept.append(most)
+    def stop(*, num_iteration):
+        kept.append(num_iteration)
         raise InterruptedError
 
-    monkeypatch.setattr(cross_fitted_trees, "lightgbm_trees", stop)
+    booster = SimpleNamespace(model_to_string=stop)
+    monkeypatch.setattr(
+        cross_fitted_trees, "_booster", lambda *given: (booster, losses[len(given[3])])
+    )
     with pytest.raises(InterruptedError):
         cross_fitted_trees.fit_folded(
             np.zeros((40, 1)),

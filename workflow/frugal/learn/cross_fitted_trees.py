@@ -7,6 +7,7 @@ stored ensemble predicts the same of a new row. Knows rows and columns; no panel
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -147,22 +148,17 @@ def fit_folded(
     inputs = values[:, used].astype(np.float32)
     if not len(used):
         used, inputs = np.array([0]), np.zeros((len(values), 1), dtype=np.float32)
-    texts, loss = [], np.zeros(settings.trees)
+    boosters, loss = [], np.zeros(settings.trees)
     for repeat, folds in enumerate(fold):
         for k in range(settings.folds):
             train, out = np.flatnonzero((folds >= 0) & (folds != k)), np.flatnonzero(folds == k)
             drawn = seed + repeat * settings.folds + k
-            text, losses = _booster(inputs, label, train, out, settings, drawn)
-            texts.append(text)
-            loss += len(out) * _filled(losses, settings.trees)
-    n_trees, columns = 1 + int(loss.argmin()), values.shape[1]
-    how = {"columns": columns, "classes": 2, "scored": 1, "most": n_trees, "used": used}
+            booster, losses = _booster(inputs, label, train, out, settings, drawn)
+            boosters.append(booster)
+            loss += len(out) * losses
+    texts = [booster.model_to_string(num_iteration=1 + int(loss.argmin())) for booster in boosters]
+    how = {"columns": values.shape[1], "classes": 2, "scored": 1, "used": used}
     return FoldedTrees([lightgbm_trees(text, **how) for text in texts], fold)
-
-
-def _filled(losses: list[float], trees: int) -> Float[np.ndarray, " trees"]:
-    """Loss after each tree; where nothing was left to split, that after the last. (trees,)"""
-    return np.array([*losses, *[losses[-1]] * (trees - len(losses))])
 
 
 def _booster(
@@ -172,8 +168,8 @@ def _booster(
     out: np.ndarray,
     settings: BoostingSettings,
     seed: int,
-) -> tuple[str, list[float]]:
-    """Text of one booster, and its loss on the rows left out after each tree."""
+) -> tuple[Any, Float[np.ndarray, " trees"]]:
+    """One booster, and its loss on the rows left out after each tree. (trees,)"""
     import lightgbm  # slow to import, not needed to score
 
     chosen = {
@@ -190,19 +186,14 @@ def _booster(
         "bagging_freq": 1,
         "lambda_l2": settings.ridge,
     }
-    data = lightgbm.Dataset(inputs[train], label=label[train])
-    validation = lightgbm.Dataset(inputs[out], label=label[out], reference=data)
-    losses: dict[str, dict[str, list[float]]] = {}
-    booster = lightgbm.train(
-        chosen,
-        data,
-        num_boost_round=settings.trees,
-        valid_sets=[validation],
-        valid_names=["out"],
-        callbacks=[lightgbm.record_evaluation(losses)],
-        keep_training_booster=True,  # else it writes and reads its text
-    )
-    return booster.model_to_string(), losses["out"]["binary_logloss"]
+    data = lightgbm.Dataset(inputs[train], label[train], params=chosen)
+    left_out = lightgbm.Dataset(inputs[out], label[out], reference=data, params=chosen)
+    booster, losses = lightgbm.Booster(chosen, data), np.zeros(settings.trees)
+    booster.add_valid(left_out, "out")
+    for tree in range(settings.trees):
+        booster.update()
+        losses[tree] = booster.eval_valid()[0][2]
+    return booster, losses
 
 
 def joined(parts: Sequence[TreeEnsemble], *, share: float = 1.0) -> TreeEnsemble:

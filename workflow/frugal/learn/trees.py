@@ -6,7 +6,7 @@ unobserved feature goes is written on each node, so scoring (`tree_scoring`) nee
 fill values nor the library that fitted the trees. Must not know of policies, costs or files.
 """
 
-from collections import defaultdict
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -456,7 +456,6 @@ def lightgbm_trees(
     columns: int,
     classes: int,
     scored: int | None = None,
-    most: int | None = None,
     used: Int[np.ndarray, " d"] | None = None,
 ) -> TreeEnsemble:
     """Trees of a LightGBM booster, read from its text, left before right.
@@ -466,16 +465,11 @@ def lightgbm_trees(
         columns: of the ensemble.
         classes: of the ensemble.
         scored: class that all trees score; None: class c by the trees c, c + k, c + 2k, …
-        most: number of trees to keep; None: all.
         used: column of the ensemble of each column of the booster; None: the same.
     """
-    fields = defaultdict(list)
-    for line in "\n".join(text.split("\nTree=")[1:][:most]).split("\n"):
-        name, _, numbers = line.partition("=")
-        fields[name].append(numbers)
 
     def of(name: str, kind: type) -> Shaped[np.ndarray, " values"]:
-        return np.array(" ".join(fields[name]).split(), dtype=kind)
+        return np.fromstring(" ".join(re.findall(f"\n{name}=(.*)", text)), kind, sep=" ")
 
     leaves = of("num_leaves", int)
     inner = leaves - 1
