@@ -1,7 +1,5 @@
 """Trees that never tell of a row that they saw, and the ensemble that is kept of them."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from frugal.config.learners import BoostingSettings
@@ -74,15 +72,15 @@ def test_the_number_of_trees_has_the_least_loss_of_all_rows_left_out(monkeypatch
     """Folds of 30 and 10 rows: 20, 12 and 15 in sum, after one, two and three trees."""
     losses, kept = {30: np.array([0.5, 0.1, 0.4]), 10: np.array([0.5, 0.9, 0.3])}, []
     label = (np.arange(40) % 2).astype(np.int64)
+    monkeypatch.setattr(
+        cross_fitted_trees, "_booster", lambda *given: (None, losses[len(given[3])])
+    )
 
-    def stop(*, num_iteration):
-        kept.append(num_iteration)
+    def stop(_, *, most, **__):
+        kept.append(most)
         raise InterruptedError
 
-    booster = SimpleNamespace(model_to_string=stop)
-    monkeypatch.setattr(
-        cross_fitted_trees, "_booster", lambda *given: (booster, losses[len(given[3])])
-    )
+    monkeypatch.setattr(cross_fitted_trees, "lightgbm_trees", stop)
     with pytest.raises(InterruptedError):
         cross_fitted_trees.fit_folded(
             np.zeros((40, 1)),
@@ -92,3 +90,23 @@ def test_the_number_of_trees_has_the_least_loss_of_all_rows_left_out(monkeypatch
             seed=0,
         )
     assert kept == [2]
+
+
+def test_the_same_boosters_are_fitted_once(monkeypatch):
+    """One label more or less, another seed or another number of trees is another booster."""
+    rng = np.random.default_rng(0)
+    values, label = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
+    fold, settings = np.arange(60)[None] % 3, BoostingSettings.of(BOOSTING | {"trees": 4})
+    kept: dict = {}
+    monkeypatch.setattr(cross_fitted_trees, "_fitted", kept)
+    monkeypatch.setattr(cross_fitted_trees, "MOST_FITTED", 5)
+
+    def known(label, settings, seed):
+        before = list(kept)
+        fit_cross_fitted(values, label, fold, settings=settings, seed=seed)
+        return list(kept) == before
+
+    assert [known(label, settings, seed) for seed in (0, 0, 9, 0)] == [False, True, False, False]
+    assert not known(np.where(np.arange(60) == 7, 1 - label, label), settings, 0)
+    assert not known(label, settings.model_copy(update={"trees": 5}), 0)
+    assert len(kept) == 5

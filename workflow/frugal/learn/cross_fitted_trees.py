@@ -7,7 +7,7 @@ stored ensemble predicts the same of a new row. Knows rows and columns; no panel
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from hashlib import sha256
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -22,6 +22,8 @@ MOST_LOG_ODDS = 20.0
 LEAST_SHARE = 15  # a leaf never needs more than this part of the rows that a fold learns from
 BINS = 63
 MEAN_BINS = 31
+MOST_FITTED = 256  # boosters whose texts are kept
+_fitted: dict[str, tuple[str, Float[np.ndarray, " trees"]]] = {}  # by settings and digests
 
 
 def log_odds_of(probability: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
@@ -148,16 +150,16 @@ def fit_folded(
     inputs = values[:, used].astype(np.float32)
     if not len(used):
         used, inputs = np.array([0]), np.zeros((len(values), 1), dtype=np.float32)
-    boosters, loss = [], np.zeros(settings.trees)
+    texts, loss = [], np.zeros(settings.trees)
     for repeat, folds in enumerate(fold):
         for k in range(settings.folds):
             train, out = np.flatnonzero((folds >= 0) & (folds != k)), np.flatnonzero(folds == k)
             drawn = seed + repeat * settings.folds + k
-            booster, losses = _booster(inputs, label, train, out, settings, drawn)
-            boosters.append(booster)
+            text, losses = _booster(inputs, label, train, out, settings, drawn)
+            texts.append(text)
             loss += len(out) * losses
-    texts = [booster.model_to_string(num_iteration=1 + int(loss.argmin())) for booster in boosters]
-    how = {"columns": values.shape[1], "classes": 2, "scored": 1, "used": used}
+    n_trees, columns = 1 + int(loss.argmin()), values.shape[1]
+    how = {"columns": columns, "classes": 2, "scored": 1, "most": n_trees, "used": used}
     return FoldedTrees([lightgbm_trees(text, **how) for text in texts], fold)
 
 
@@ -168,8 +170,11 @@ def _booster(
     out: np.ndarray,
     settings: BoostingSettings,
     seed: int,
-) -> tuple[Any, Float[np.ndarray, " trees"]]:
-    """One booster, and its loss on the rows left out after each tree. (trees,)"""
+) -> tuple[str, Float[np.ndarray, " trees"]]:
+    """Text of one booster, and its loss on the rows left out after each tree. (trees,)
+
+    Policies of the same rows need the same boosters: those fitted last are not fitted again.
+    """
     import lightgbm  # slow to import, not needed to score
 
     chosen = {
@@ -186,14 +191,22 @@ def _booster(
         "bagging_freq": 1,
         "lambda_l2": settings.ridge,
     }
-    data = lightgbm.Dataset(inputs[train], label[train], params=chosen)
-    left_out = lightgbm.Dataset(inputs[out], label[out], reference=data, params=chosen)
+    learnt, held_out = (inputs[train], label[train]), (inputs[out], label[out])
+    digests = [sha256(part.tobytes()).digest() for part in (*learnt, *held_out)]
+    key = repr([chosen, settings.trees, digests])
+    if key in _fitted:
+        return _fitted[key]
+    data = lightgbm.Dataset(*learnt, params=chosen)
+    left_out = lightgbm.Dataset(*held_out, reference=data, params=chosen)
     booster, losses = lightgbm.Booster(chosen, data), np.zeros(settings.trees)
     booster.add_valid(left_out, "out")
     for tree in range(settings.trees):
         booster.update()
         losses[tree] = booster.eval_valid()[0][2]
-    return booster, losses
+    if len(_fitted) >= MOST_FITTED:
+        _fitted.pop(next(iter(_fitted)), None)
+    _fitted[key] = booster.model_to_string(), losses
+    return _fitted[key]
 
 
 def joined(parts: Sequence[TreeEnsemble], *, share: float = 1.0) -> TreeEnsemble:

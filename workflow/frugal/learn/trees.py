@@ -456,6 +456,7 @@ def lightgbm_trees(
     columns: int,
     classes: int,
     scored: int | None = None,
+    most: int | None = None,
     used: Int[np.ndarray, " d"] | None = None,
 ) -> TreeEnsemble:
     """Trees of a LightGBM booster, read from its text, left before right.
@@ -465,11 +466,13 @@ def lightgbm_trees(
         columns: of the ensemble.
         classes: of the ensemble.
         scored: class that all trees score; None: class c by the trees c, c + k, c + 2k, …
+        most: number of trees to keep; None: all.
         used: column of the ensemble of each column of the booster; None: the same.
     """
+    kept = "".join(text.split("\nTree=")[1:][:most])
 
     def of(name: str, kind: type) -> Shaped[np.ndarray, " values"]:
-        return np.fromstring(" ".join(re.findall(f"\n{name}=(.*)", text)), kind, sep=" ")
+        return np.fromstring(" ".join(re.findall(f"\n{name}=(.*)", kept)), kind, sep=" ")
 
     leaves = of("num_leaves", int)
     inner = leaves - 1
