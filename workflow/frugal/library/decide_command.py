@@ -63,11 +63,9 @@ def _decided(path: Path, options: Mapping[str, Any], place: Path, folder: Path) 
 def _import_lightgbm() -> None:
     """Import LightGBM without its classes for scikit-learn, whose import takes a CPU second."""
     left_out = sys.modules.setdefault("sklearn", cast(Any, None)) is None
-    try:
-        import_module("lightgbm")
-    finally:
-        if left_out:
-            del sys.modules["sklearn"]
+    import_module("lightgbm")
+    if left_out:
+        del sys.modules["sklearn"]
 
 
 def described_in(args: argparse.Namespace, place: Path, folder: Path) -> Path:
