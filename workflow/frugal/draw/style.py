@@ -52,11 +52,10 @@ THEME: dict[Any, Any] = {  # as seaborn's "ticks" on "paper", which takes a seco
     **dict.fromkeys(("xtick.major.size", "ytick.major.size", "lines.markersize"), 6 * _PAPER),
     **dict.fromkeys(("xtick.minor.size", "ytick.minor.size"), 4 * _PAPER),
     **dict.fromkeys(("xtick.minor.width", "ytick.minor.width"), _PAPER),
-    "axes.axisbelow": True,
     "grid.color": ".8",
     "lines.solid_capstyle": "round",
     "patch.edgecolor": "w",
-    "patch.force_edgecolor": True,
+    **dict.fromkeys(("axes.axisbelow", "patch.force_edgecolor"), True),
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same glyphs on every machine
     **dict.fromkeys((*_TEXTS, "legend.title_fontsize", "figure.labelsize"), FONT_PT),
     "axes.titlesize": FONT_PT + 1,

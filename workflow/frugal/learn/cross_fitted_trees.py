@@ -171,10 +171,7 @@ def _booster(
     settings: BoostingSettings,
     seed: int,
 ) -> tuple[str, Float[np.ndarray, " trees"]]:
-    """Text of one booster, and its loss on the rows left out after each tree. (trees,)
-
-    Policies of the same rows need the same boosters: those fitted last are not fitted again.
-    """
+    """Text of one booster, and its loss on the rows left out after each tree. (trees,)"""
     import lightgbm  # slow to import, not needed to score
 
     chosen = {
@@ -194,7 +191,7 @@ def _booster(
     learnt, held_out = (inputs[train], label[train]), (inputs[out], label[out])
     digests = [sha256(part.tobytes()).digest() for part in (*learnt, *held_out)]
     key = repr([chosen, settings.trees, digests])
-    if key in _fitted:
+    if key in _fitted:  # for another policy of these rows, or for fewer repeats
         return _fitted[key]
     data = lightgbm.Dataset(*learnt, params=chosen)
     left_out = lightgbm.Dataset(*held_out, reference=data, params=chosen)
