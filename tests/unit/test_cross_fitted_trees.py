@@ -70,7 +70,7 @@ def test_each_class_is_spread_evenly_over_the_folds_of_every_repeat():
 
 def test_the_number_of_trees_has_the_least_loss_of_all_rows_left_out(monkeypatch):
     """Folds of 30 and 10 rows: 20, 12 and 15 in sum, after one, two and three trees."""
-    losses, kept = {30: [0.5, 0.1, 0.4], 10: [0.5, 0.9, 0.3]}, []
+    losses, kept = {30: np.array([0.5, 0.1, 0.4]), 10: np.array([0.5, 0.9, 0.3])}, []
     label = (np.arange(40) % 2).astype(np.int64)
     monkeypatch.setattr(
         cross_fitted_trees, "_booster", lambda *given: (None, losses[len(given[3])])
@@ -90,3 +90,16 @@ def test_the_number_of_trees_has_the_least_loss_of_all_rows_left_out(monkeypatch
             seed=0,
         )
     assert kept == [2]
+
+
+def test_the_same_boosters_are_fitted_once(monkeypatch):
+    rng, kept = np.random.default_rng(0), {}
+    values, label, fold = rng.normal(size=(60, 2)), rng.integers(0, 2, 60), np.arange(60) % 3
+    monkeypatch.setattr(cross_fitted_trees, "_fitted", kept)
+    monkeypatch.setattr(cross_fitted_trees, "MOST_FITTED", 7)
+    settings = BoostingSettings.of(BOOSTING | {"trees": 4})
+    numbers = []
+    for labels, seed in ((label, 0), (label, 0), (label, 9), (1 - label, 0)):
+        fit_cross_fitted(values, labels, fold[None], settings=settings, seed=seed)
+        numbers.append(len(kept))
+    assert numbers == [3, 3, 6, 7]

@@ -4,6 +4,7 @@ Apart from `frugal.run.stage_command`, so an edit of the audit makes no result o
 """
 
 import atexit
+import gc
 import io
 import os
 import sys
@@ -36,6 +37,7 @@ def _leave() -> None:
 for _library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
     os.environ[f"{_library}_NUM_THREADS"] = "1"
 os.environ["VECLIB_MAXIMUM_THREADS"] = "1"
+gc.set_threshold(50_000)  # what is imported stays: to look through it again and again takes 0.3 s
 
 from frugal.core.arithmetic import PORTABLE, begin_pinned, is_pinned  # noqa: E402
 from frugal.core.errors import (  # noqa: E402

@@ -7,6 +7,7 @@ stored ensemble predicts the same of a new row. Knows rows and columns; no panel
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -21,6 +22,8 @@ MOST_LOG_ODDS = 20.0
 LEAST_SHARE = 15  # a leaf never needs more than this part of the rows that a fold learns from
 BINS = 63
 MEAN_BINS = 31
+MOST_FITTED = 256  # boosters whose texts are kept
+_fitted: dict[str, tuple[str, Float[np.ndarray, " trees"]]] = {}  # by settings and digests
 
 
 def log_odds_of(probability: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
@@ -154,15 +157,10 @@ def fit_folded(
             drawn = seed + repeat * settings.folds + k
             text, losses = _booster(inputs, label, train, out, settings, drawn)
             texts.append(text)
-            loss += len(out) * _filled(losses, settings.trees)
+            loss += len(out) * losses
     n_trees, columns = 1 + int(loss.argmin()), values.shape[1]
     how = {"columns": columns, "classes": 2, "scored": 1, "most": n_trees, "used": used}
     return FoldedTrees([lightgbm_trees(text, **how) for text in texts], fold)
-
-
-def _filled(losses: list[float], trees: int) -> Float[np.ndarray, " trees"]:
-    """Loss after each tree; where nothing was left to split, that after the last. (trees,)"""
-    return np.array([*losses, *[losses[-1]] * (trees - len(losses))])
 
 
 def _booster(
@@ -172,8 +170,8 @@ def _booster(
     out: np.ndarray,
     settings: BoostingSettings,
     seed: int,
-) -> tuple[str, list[float]]:
-    """Text of one booster, and its loss on the rows left out after each tree."""
+) -> tuple[str, Float[np.ndarray, " trees"]]:
+    """Text of one booster, and its loss on the rows left out after each tree. (trees,)"""
     import lightgbm  # slow to import, not needed to score
 
     chosen = {
@@ -190,19 +188,22 @@ def _booster(
         "bagging_freq": 1,
         "lambda_l2": settings.ridge,
     }
-    data = lightgbm.Dataset(inputs[train], label=label[train])
-    validation = lightgbm.Dataset(inputs[out], label=label[out], reference=data)
-    losses: dict[str, dict[str, list[float]]] = {}
-    booster = lightgbm.train(
-        chosen,
-        data,
-        num_boost_round=settings.trees,
-        valid_sets=[validation],
-        valid_names=["out"],
-        callbacks=[lightgbm.record_evaluation(losses)],
-        keep_training_booster=True,  # else it writes and reads its text
-    )
-    return booster.model_to_string(), losses["out"]["binary_logloss"]
+    learnt, held_out = (inputs[train], label[train]), (inputs[out], label[out])
+    digests = [sha256(part.tobytes()).digest() for part in (*learnt, *held_out)]
+    key = repr([chosen, settings.trees, digests])
+    if key in _fitted:  # for another policy of these rows, or for fewer repeats
+        return _fitted[key]
+    data = lightgbm.Dataset(*learnt, params=chosen)
+    left_out = lightgbm.Dataset(*held_out, reference=data, params=chosen)
+    booster, losses = lightgbm.Booster(chosen, data), np.zeros(settings.trees)
+    booster.add_valid(left_out, "out")
+    for tree in range(settings.trees):
+        booster.update()
+        losses[tree] = booster.eval_valid()[0][2]
+    if len(_fitted) >= MOST_FITTED:
+        _fitted.pop(next(iter(_fitted)), None)
+    _fitted[key] = booster.model_to_string(), losses
+    return _fitted[key]
 
 
 def joined(parts: Sequence[TreeEnsemble], *, share: float = 1.0) -> TreeEnsemble:

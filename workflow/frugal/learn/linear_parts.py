@@ -140,8 +140,8 @@ def averaged(
 def _distinct(design: np.ndarray) -> Int[np.ndarray, " u"]:
     """Columns that vary and the intercept; of columns that are unknown together the first."""
     width = design.shape[1] // 2 + 1
-    _, first = np.unique(design[:, width:], axis=1, return_index=True)
-    columns = np.concatenate([np.arange(width), width + np.sort(first)])
+    first = {column.tobytes(): k for k, column in reversed([*enumerate(design.T)]) if k >= width}
+    columns = np.array([*range(width), *sorted(first.values())])
     return columns[(np.ptp(design[:, columns], axis=0) > 0) | (columns == 0)]
 
 

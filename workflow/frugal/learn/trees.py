@@ -6,7 +6,7 @@ unobserved feature goes is written on each node, so scoring (`tree_scoring`) nee
 fill values nor the library that fitted the trees. Must not know of policies, costs or files.
 """
 
-from collections import defaultdict
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -469,13 +469,10 @@ def lightgbm_trees(
         most: number of trees to keep; None: all.
         used: column of the ensemble of each column of the booster; None: the same.
     """
-    fields = defaultdict(list)
-    for line in "\n".join(text.split("\nTree=")[1:][:most]).split("\n"):
-        name, _, numbers = line.partition("=")
-        fields[name].append(numbers)
+    kept = "".join(text.split("\nTree=")[1:][:most])
 
     def of(name: str, kind: type) -> Shaped[np.ndarray, " values"]:
-        return np.array(" ".join(fields[name]).split(), dtype=kind)
+        return np.fromstring(" ".join(re.findall(f"\n{name}=(.*)", kept)), kind, sep=" ")
 
     leaves = of("num_leaves", int)
     inner = leaves - 1

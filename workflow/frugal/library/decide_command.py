@@ -4,9 +4,11 @@ The library decides; the answer is printed and kept in a folder.
 """
 
 import argparse
+import sys
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from frugal.core.errors import DataError, extras_named, say, through
 from frugal.core.schema_check import listed
@@ -49,12 +51,21 @@ def decide_command(words: Sequence[str]) -> int:
 
 def _decided(path: Path, options: Mapping[str, Any], place: Path, folder: Path) -> str:
     """The text of the answer, which is kept in a place that becomes the folder."""
+    _import_lightgbm()
     from frugal.library.chain import one_bar
     from frugal.library.kept_answers import save_answer
     from frugal.library.verbs import decide
 
     with extras_named("frugal decide"), one_bar(4):  # the table, then the policy and the page
         return save_answer(decide(path, **options), place, shown=folder)
+
+
+def _import_lightgbm() -> None:
+    """Import LightGBM without its classes for scikit-learn, whose import takes a CPU second."""
+    left_out = sys.modules.setdefault("sklearn", cast(Any, None)) is None
+    import_module("lightgbm")
+    if left_out:
+        del sys.modules["sklearn"]
 
 
 def described_in(args: argparse.Namespace, place: Path, folder: Path) -> Path:
