@@ -216,7 +216,9 @@ class Formulas:
         """Where the first number is below the second."""
         terms = self.steps[b][1:] if self.steps[b][0] == "+" else ()
         if terms and self._constant(a) == 0 and all(self._leaves[at] == 2 for at in terms):
-            if all(min(ends) == 0 < max(ends) for ends in map(self._ends, terms)):  # one of them is there
+            if all(
+                min(ends) == 0 < max(ends) for ends in map(self._ends, terms)
+            ):  # one of them is there
                 return self.any_of(*(self.less(a, at) for at in terms))
         return self._compared("<", self.less, lambda x, y: x < y, a, b)
 
@@ -368,7 +370,9 @@ def _entrywise(rule: Callable[..., int]) -> Callable[..., np.ndarray]:
 
     def node(formulas: Formulas, parts: Sequence[np.ndarray], how: Mapping[str, Any]) -> np.ndarray:
         each = np.broadcast_arrays(*parts)
-        flat = [rule(formulas, *entries) for entries in zip(*(e.ravel() for e in each), strict=True)]
+        flat = [
+            rule(formulas, *entries) for entries in zip(*(e.ravel() for e in each), strict=True)
+        ]
         return np.array(flat, dtype=object).reshape(each[0].shape)
 
     return node
@@ -378,7 +382,9 @@ def _along_last(rule: Callable[[Formulas, list[int]], int]) -> Callable[..., np.
     """A node that makes one entry of the last axis."""
 
     def node(formulas: Formulas, parts: Sequence[np.ndarray], how: Mapping[str, Any]) -> np.ndarray:
-        assert all(formulas.steps[axis][1] == -1 for part in parts[1:] for axis in part), "bug: another axis"
+        assert all(formulas.steps[axis][1] == -1 for part in parts[1:] for axis in part), (
+            "bug: another axis"
+        )
         rows = parts[0].reshape(-1, parts[0].shape[-1]).tolist()
         flat = np.array([rule(formulas, row) for row in rows], dtype=object)
         return flat.reshape(*parts[0].shape[:-1], 1)

@@ -105,7 +105,9 @@ def _column(
     filled, levels = entry["missing_level"], entry["levels"]
     named = {*levels, *entry["recode"], *missing}
     texts = {text: level for text, level in _levels(entry).items() if text not in missing}
-    others = {place[c] for p in cases["panels"] if entry["name"] in p["columns"] for c in p["columns"]}
+    others = {
+        place[c] for p in cases["panels"] if entry["name"] in p["columns"] for c in p["columns"]
+    }
     free = any(p["free"] for p in cases["panels"] if entry["name"] in p["columns"])
     blank = [text for text in NO_VALUE if text not in named]
     return common | {
@@ -182,9 +184,15 @@ def rules_file(bundle: CaseBundle) -> bytes:
     """The document as JSON, a line for each column, tree model and step."""
     parts = []
     for key, value in rules_of(bundle).items():
-        lines = [json.dumps(entry, ensure_ascii=False) for entry in value or ()] if (
-            key in ("columns", "trees", "steps")
-        ) else []
-        text = "[\n  " + ",\n  ".join(lines) + "\n ]" if lines else json.dumps(value, ensure_ascii=False)
+        lines = (
+            [json.dumps(entry, ensure_ascii=False) for entry in value or ()]
+            if (key in ("columns", "trees", "steps"))
+            else []
+        )
+        text = (
+            "[\n  " + ",\n  ".join(lines) + "\n ]"
+            if lines
+            else json.dumps(value, ensure_ascii=False)
+        )
         parts.append(f" {json.dumps(key)}: {text}")
     return ("{\n" + ",\n".join(parts) + "\n}\n").encode()
