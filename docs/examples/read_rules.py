@@ -1,15 +1,8 @@
-"""Reads the rules of a policy: python read_rules.py policy.json cases.csv; docs/reference/rules.md.
+"""Rules of a policy in plain Python, to be copied or translated; see docs/reference/rules.md."""
 
-Plain Python, to be copied or translated: `advice(rules, case)` is the next panel, the prediction,
-and the probability of each class. A case maps columns to cells; None or "" is not acquired.
-"""
-
-import csv
-import json
 import math
 import operator
 import struct
-import sys
 
 OPS = {"-": operator.sub, "*": operator.mul, "/": operator.truediv, "exp": math.exp}
 OPS |= {"single": lambda x: struct.unpack("f", struct.pack("f", x))[0], "+": lambda *x: sum(x)}
@@ -17,34 +10,35 @@ COMPARES = {"<": operator.lt, "<=": operator.le, "=": operator.eq}
 
 
 def cell_of(column, cell):
-    text = "" if cell is None or cell != cell else str(cell).strip()
+    """A cell as a number or a level; None where it has no value."""
+    text = "" if cell is None else str(cell).strip()
     if text in column["unknown"]:
         return None
     if column["type"] == "category":
         return column["texts"].get(text) or column["spellings"].get(text.lower(), text)
-    number = column["texts"].get(text) if text in column["texts"] else float(text)
-    low, high = column["range"] or (number, number)
-    outside = not low <= number <= high and number not in column["codes"]
-    return None if outside or number in column["unknown_numbers"] else number
+    x = column["texts"][text] if text in column["texts"] else float(text)
+    low, high = column["range"] or (x, x)
+    possible = low <= x <= high or x in column["codes"]
+    return x if possible and x not in column["unknown_numbers"] else None
 
 
-def leaves(model, k, values):
+def leaves(model, k, value):
+    """The leaf of class k that a case comes to in each tree."""
     for node in model["root"]:
-        while model["column"][node] >= 0:
-            x = values(model["column"][node])
-            left = model["unknown_left"][node] if x is None else x <= model["cut"][node]
-            node = node + 1 if left else model["right"][node]
+        while (j := model["column"][node]) >= 0:
+            known, left = (x := value(j)) is not None, model["unknown_left"][node]
+            goes_left = x <= model["cut"][node] if known else left
+            node = node + 1 if goes_left else model["right"][node]
         yield model["leaves"][model["right"][node]][k]
 
 
 def advice(rules, case):
+    """The next panel, the predicted class, and the probability of each, for a dict of cells."""
     cells = [cell_of(column, case.get(column["name"])) for column in rules["columns"]]
     for k, column in enumerate(rules["columns"]):
-        opens = column.get("opened_by", ())
+        opens = column.get("opened_by", [])
         if cells[k] is None and (opens == "always" or any(cells[j] is not None for j in opens)):
             cells[k] = column["otherwise"]
-    if any(cells[k] is None for k in rules["required"]):
-        raise ValueError("a column that is known at the start has no value")
     done = {}
 
     def at(place):
@@ -69,13 +63,8 @@ def advice(rules, case):
             return None not in numbers and COMPARES[op](*numbers)
         return None if None in numbers else OPS[op](*numbers)
 
-    panels = [p["name"] for p, step in zip(rules["panels"], rules["next"]) if at(step)]
-    predicted = next(c for c, step in zip(rules["classes"], rules["predicted"]) if at(step))
-    return (panels or ["stop"])[0], predicted, [at(step) for step in rules["probability"]]
-
-
-if __name__ == "__main__":
-    with open(sys.argv[1], encoding="utf-8") as rules, open(sys.argv[2], newline="") as cases:
-        policy = json.load(rules)
-        for case in csv.DictReader(cases):
-            print(*advice(policy, case), sep="\t")
+    if any(cells[k] is None for k in rules["required"]):
+        raise ValueError("a value that is known at the start lacks")
+    ordered = [panel["name"] for k, panel in enumerate(rules["panels"]) if at(rules["next"][k])]
+    predicted = [name for k, name in enumerate(rules["classes"]) if at(rules["predicted"][k])]
+    return [*ordered, "stop"][0], predicted[0], [at(step) for step in rules["probability"]]

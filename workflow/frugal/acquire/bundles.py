@@ -309,8 +309,8 @@ def graph_of_bundle(bundle: CaseBundle) -> PolicyGraph:
     formula = KINDS[bundle.kind].graph
     if formula is None:
         raise DataError(
-            f"an agent of kind {bundle.kind!r} cannot be written as an ONNX graph; those of kind "
-            f"{', '.join(kinds_with('graph'))} can"
+            f"an agent of kind {bundle.kind!r} has no formulas that other systems could run; those "
+            f"of kind {', '.join(kinds_with('graph'))} have"
         )
     d, a = len(layout.columns), len(layout.actions)
     values, acquired, available = (

@@ -22,6 +22,7 @@ class Expressions(ABC):
     """
 
     guards = False  # whether a comparison with an unknown value may be true
+    both, either = " AND ", " OR "
 
     def __init__(self, rules: Mapping[str, Any]) -> None:
         self.rules = rules
@@ -37,7 +38,7 @@ class Expressions(ABC):
             self.may_lack.append(lacks or cell)
 
     @abstractmethod
-    def literal(self, number: float) -> str:
+    def literal(self, number: float | int) -> str:
         """A number."""
 
     @abstractmethod
@@ -78,9 +79,10 @@ class Expressions(ABC):
         op, *parts = self.steps[at]
         if at in self.names:
             return self.names[at]
-        if op in ("number", "cell", "unknown"):
-            made = {"number": self.literal, "cell": self.cell, "unknown": self.unknown}
-            return made[op](*parts)
+        if op in ("number", "cell"):
+            return (self.literal if op == "number" else self.cell)(parts[0])
+        if op == "unknown":
+            return self.unknown()
         if op == "if":
             condition, yes, no = parts
             return self.chosen(self.where(condition), self.number(yes), self.number(no))
@@ -101,8 +103,8 @@ class Expressions(ABC):
         if op == "not":
             return self.where(parts[0], not holds)
         if op in ("and", "or"):
-            word = op if holds else {"and": "or", "or": "and"}[op]
-            return f"({f' {word.upper()} '.join(self.where(part, holds) for part in parts)})"
+            word = self.both if (op == "and") == holds else self.either
+            return f"({word.join(self.where(part, holds) for part in parts)})"
         if op == "known":
             return self.has(parts[0], holds)
         if op == "is":
@@ -114,5 +116,5 @@ class Expressions(ABC):
             for text, part in zip(texts, parts, strict=True)
             if self.may_lack[part] and (self.guards or not holds)
         ]
-        joined = (" AND " if holds else " OR ").join([*lacking, compared])
+        joined = (self.both if holds else self.either).join([*lacking, compared])
         return f"({joined})" if lacking else joined

@@ -39,7 +39,7 @@ class Formulas:
             self.steps.append(step)
         return self._places[step]
 
-    def number(self, value: float) -> int:
+    def number(self, value: float | int) -> int:
         """A constant; NaN is unknown."""
         return self.unknown if math.isnan(value) else self._step("number", float(value) + 0.0)
 
@@ -92,6 +92,9 @@ class Formulas:
             within = self.steps[at]
             parts += [p for p in (within[1:] if within[0] == op else (at,)) if p not in parts]
         parts = [at for at in parts if at != neutral]
+        if op == "and":  # who has a level has a value
+            levels = {self.steps[at][1] for at in parts if self.steps[at][0] == "is"}
+            parts = [at for at in parts if self.steps[at] not in {("known", c) for c in levels}]
         opposites = {self.opposite(at) for at in parts}
         if decides in parts or opposites & {*parts}:
             return decides
@@ -162,11 +165,14 @@ class Formulas:
             value, step = self._constant(at), self.steps[at]
             if value is not None:
                 total += value
-            elif step[0] == "if" and self._leaves[at] == 2 and step[3] == zero:
-                where = place.setdefault(step[1], len(others))
+            elif step[0] == "if" and self._leaves[at] == 2 and zero in step[2:]:
+                condition = step[1] if step[3] == zero else self.opposite(step[1])
+                where = place.setdefault(condition, len(others))
                 others += [zero] if where == len(others) else []
-                count = self._ends(others[where])[0] + self._ends(at)[0]
-                others[where] = self.choose(step[1], self.number(count), zero)
+                count = sum(self._ends(at)) + (
+                    sum(self._ends(others[where])) if others[where] != zero else 0.0
+                )
+                others[where] = self.choose(condition, self.number(count), zero)
             else:
                 others.append(at)
         if math.isnan(total) or not others:
@@ -215,11 +221,9 @@ class Formulas:
     def less(self, a: int, b: int) -> int:
         """Where the first number is below the second."""
         terms = self.steps[b][1:] if self.steps[b][0] == "+" else ()
-        if terms and self._constant(a) == 0 and all(self._leaves[at] == 2 for at in terms):
-            if all(
-                min(ends) == 0 < max(ends) for ends in map(self._ends, terms)
-            ):  # one of them is there
-                return self.any_of(*(self.less(a, at) for at in terms))
+        pairs = [self._ends(at) if self._leaves[at] == 2 else (0.0, 0.0) for at in terms]
+        if pairs and self._constant(a) == 0 and all(min(p) == 0 < max(p) for p in pairs):
+            return self.any_of(*(self.less(a, at) for at in terms))  # one of them is there
         return self._compared("<", self.less, lambda x, y: x < y, a, b)
 
     def at_most(self, a: int, b: int) -> int:

@@ -10,13 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from frugal.acquire.bundles import CaseBundle, graph_of_bundle
+from frugal.acquire.bundles import CaseBundle, PolicyGraph, graph_of_bundle
 from frugal.acquire.exports.formulas import Formulas
+from frugal.core.errors import DataError
 from frugal.data.encoded_columns import NO_VALUE, same_level, word
 from frugal.learn.trees import MOST_THRESHOLD, TreeEnsemble
 
 EDITION = 1
 STOP = "stop"
+SHORT = ("fixed", "fixed_set", "rule")
+MOST_WAYS = 100  # sets of panels that cases come through
+_MODELS = ("trees", "exp", "single")
 _SPELLINGS = ("true", "false", "yes", "no", "on", "off", "1", "0", "1.0", "0.0")
 
 
@@ -24,30 +28,93 @@ def rules_of(bundle: CaseBundle) -> dict[str, Any]:
     """The document.
 
     Raises:
-        DataError: the policy is of a kind that cannot be written as formulas.
+        DataError: the policy is of a kind without formulas.
     """
     policy, formulas, layout = graph_of_bundle(bundle), Formulas(), bundle.layout
-    cases, a = bundle.cases, len(layout.actions)
-    place = {entry["name"]: k for k, entry in enumerate(cases["columns"])}
-    revealed = {p["name"]: [place[c] for c in p["columns"]] for p in cases["panels"]}
-    join = formulas.any_of if cases["missing_values"] == "partial" else formulas.all_of
-    inputs = {
-        "values": _encoded(formulas, cases["columns"]),
-        "acquired": [join(*map(formulas.has, revealed[p.name])) for p in layout.actions],
-        "available": [formulas.true] * a,
-    }
+    join = formulas.any_of if bundle.cases["missing_values"] == "partial" else formulas.all_of
+    acquired = [join(*map(formulas.has, columns)) for columns in _revealed(bundle)]
     label = policy.predicted()
-    nodes = formulas.of_graph(policy.state.graph, inputs)
-    half = formulas.number(0.5)
-    taken = nodes[policy.outputs.action_probability.name][0, :a].tolist()
-    results = {
-        "next": [formulas.less(half, share) for share in taken],
-        "predicted": [
-            formulas.same(nodes[label.name][0, 0], formulas.number(k))
-            for k in range(len(layout.classes))
-        ],
-        "probability": nodes[policy.probability.name][0].tolist(),
+    nodes = _nodes(formulas, policy, acquired)
+    classes = [formulas.number(k) for k in range(len(layout.classes))]
+    return _document(
+        bundle,
+        formulas,
+        {
+            "next": _next(formulas, policy, nodes),
+            "predicted": [formulas.same(nodes[label.name][0, 0], k) for k in classes],
+            "probability": nodes[policy.probability.name][0].tolist(),
+        },
+    )
+
+
+def form_rules(bundle: CaseBundle) -> dict[str, Any]:
+    """The document with the condition of each panel on the way from nothing, in `shown`.
+
+    `order` has the panels that are ever ordered, the first ones first.
+
+    Raises:
+        DataError: the policy is of a kind without formulas, or there are too many ways.
+    """
+    policy, formulas = graph_of_bundle(bundle), Formulas()
+    panels = range(len(bundle.layout.actions))
+    shown, ways = [formulas.false for _ in panels], {frozenset[int](): formulas.true}
+    order: dict[int, None] = {}
+    for size in range(len(panels)):
+        for acquired in [each for each in ways if len(each) == size]:
+            has = [formulas.true if j in acquired else formulas.false for j in panels]
+            chosen = _next(formulas, policy, _nodes(formulas, policy, has))
+            for j, condition in enumerate(chosen):
+                way = formulas.all_of(ways[acquired], condition)
+                if way != formulas.false:
+                    order[j] = None
+                    shown[j] = formulas.any_of(shown[j], way)
+                    after = acquired | {j}
+                    ways[after] = formulas.any_of(ways.get(after, formulas.false), way)
+        rules = _document(bundle, formulas, {"shown": shown})
+        if len(ways) > MOST_WAYS or any(step[0] in _MODELS for step in rules["steps"]):
+            raise DataError(
+                f"a policy of kind {bundle.kind!r} orders by a predicted probability, which no "
+                "form computes; a form can hold the same panels for everyone, or a rule of one's "
+                f"own (kinds {', '.join(SHORT)}), with few ways through its panels"
+            )
+    return _document(bundle, formulas, {"shown": shown}) | {"order": list(order)}
+
+
+def _revealed(bundle: CaseBundle) -> list[list[int]]:
+    """Columns of each panel with a price, by their places among the columns of the cases."""
+    place = _places(bundle.cases)
+    columns = {p["name"]: [place[c] for c in p["columns"]] for p in bundle.cases["panels"]}
+    return [columns[panel.name] for panel in bundle.layout.actions]
+
+
+def _places(cases: Mapping[str, Any]) -> dict[str, int]:
+    return {entry["name"]: k for k, entry in enumerate(cases["columns"])}
+
+
+def _nodes(
+    formulas: Formulas, policy: PolicyGraph, acquired: Sequence[int]
+) -> dict[str, np.ndarray]:
+    """Formulas of all nodes; a panel that is not acquired can be."""
+    inputs = {
+        "values": _encoded(formulas, policy.bundle.cases["columns"]),
+        "acquired": acquired,
+        "available": [formulas.true] * len(acquired),
     }
+    return formulas.of_graph(policy.state.graph, inputs)
+
+
+def _next(formulas: Formulas, policy: PolicyGraph, nodes: Mapping[str, np.ndarray]) -> list[int]:
+    """Where each panel is the next one."""
+    half = formulas.number(0.5)
+    taken = nodes[policy.outputs.action_probability.name][0, :-1].tolist()
+    return [formulas.less(half, share) for share in taken]
+
+
+def _document(
+    bundle: CaseBundle, formulas: Formulas, results: Mapping[str, Sequence[int]]
+) -> dict[str, Any]:
+    """Formulas with all that is needed to read cases."""
+    layout, cases, place = bundle.layout, bundle.cases, _places(bundle.cases)
     steps, ensembles, results = formulas.used(results)
     return {
         "rules": EDITION,
@@ -55,8 +122,8 @@ def rules_of(bundle: CaseBundle) -> dict[str, Any]:
         "cost_unit": bundle.cost_unit,
         "classes": list(layout.classes),
         "panels": [
-            {"name": p.name, "price": float(p.cost), "columns": revealed[p.name]}
-            for p in layout.actions
+            {"name": panel.name, "price": float(panel.cost), "columns": columns}
+            for panel, columns in zip(layout.actions, _revealed(bundle), strict=True)
         ],
         "columns": [_column(entry, cases, place) for entry in cases["columns"]],
         "required": _required(cases, place),

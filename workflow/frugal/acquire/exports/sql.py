@@ -37,7 +37,7 @@ def sql_file(bundle: CaseBundle, *, table: str = "cases", id_column: str | None 
 class Query(Expressions):
     """Expressions and layers of a query."""
 
-    def literal(self, number: float) -> str:
+    def literal(self, number: float | int) -> str:
         """See `Expressions`."""
         return f"({literal(number)})" if number < 0 else literal(number)
 
@@ -161,7 +161,7 @@ class Query(Expressions):
         return text
 
 
-def literal(number: float) -> str:
+def literal(number: float | int) -> str:
     """A number of double precision."""
     text = repr(number).upper()
     return text if "E" in text else f"{text}E0"
