@@ -92,9 +92,9 @@ class Formulas:
             within = self.steps[at]
             parts += [p for p in (within[1:] if within[0] == op else (at,)) if p not in parts]
         parts = [at for at in parts if at != neutral]
-        if op == "and":  # who has a level has a value
-            levels = {self.steps[at][1] for at in parts if self.steps[at][0] == "is"}
-            parts = [at for at in parts if self.steps[at] not in {("known", c) for c in levels}]
+        if op == "and":  # who has a level, or compares, has a value
+            sure = {("known", column) for at in parts for column in self._needs(at)}
+            parts = [at for at in parts if self.steps[at] not in sure]
         opposites = {self.opposite(at) for at in parts}
         if decides in parts or opposites & {*parts}:
             return decides
@@ -108,6 +108,14 @@ class Formulas:
         if kept != parts:
             return self._joined(op, other, neutral, decides, kept)
         return neutral if not parts else parts[0] if len(parts) == 1 else self._step(op, *parts)
+
+    def _needs(self, condition: int) -> list[int]:
+        """Columns without which a level or a comparison does not hold."""
+        op, *parts = self.steps[condition]
+        if op == "is":
+            return parts[:1]
+        cells = [self.steps[at] for at in parts] if op in ("<", "<=", "=") else []
+        return [cell[1] for cell in cells if cell[0] == "cell"]
 
     def _joined_again(self, op: str, conditions: Sequence[int]) -> int:
         return (self.all_of if op == "and" else self.any_of)(*conditions)
@@ -240,6 +248,12 @@ class Formulas:
         values = self._constant(a), self._constant(b)
         if None not in values:
             return self.true if function(*values) else self.false
+        for at, other in ((a, b), (b, a)):
+            step = self.steps[at]
+            by_constant = step[0] == "if" and self._constant(other) is not None
+            if by_constant and 1 in (self._leaves[end] for end in step[2:]):
+                ends = [rule(end, b) if at == a else rule(a, end) for end in step[2:]]
+                return self.choose(step[1], *ends)
         pushed = self._each(rule, a, b)
         return self._step(op, a, b) if pushed is None else pushed
 
