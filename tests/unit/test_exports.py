@@ -5,6 +5,7 @@ import importlib.util
 import json
 import re
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from frugal.__main__ import main
 from frugal.acquire.exports.formulas import Formulas
 from frugal.acquire.exports.rules import largest_double
 from frugal.core.errors import DataError
+from frugal.core.regions import Hole, Interval
 
 ROOT = Path(__file__).parents[2]
 N = 10_000
@@ -162,6 +164,19 @@ def test_of_three_classes_the_votes_of_the_policies_count(tmp_path):
     require_same(in_sqlite(query, cases), policy.advise(cases))
 
 
+def test_a_panel_that_no_record_of_such_cases_holds_is_not_offered(answer, cases, tmp_path):
+    policy = answer.policy("mine")
+    bundle, some = policy._read, cases[:500]
+    age, lactate = map(bundle.layout.columns.index, ("age", "lactate"))
+    old = Hole(0, (Interval(age, 70.0, np.inf),), 50, 0)
+    with_lactate = Hole(3, (Interval(lactate, -np.inf, np.inf),), 50, 0)
+    before = policy.advise(some)["next"].tolist()
+    vars(policy)["_read"] = replace(bundle, unsupported=(old, with_lactate))
+    advice = policy.advise(some)
+    assert advice["next"].tolist() != before
+    require_same(in_sqlite(policy.to_sql(tmp_path / "policy.sql"), some), advice)
+
+
 def test_a_case_that_advise_refuses_has_no_advice(answer, cases, tmp_path):
     policy, case = answer.policy("mine"), cases[:1].assign(age="")
     with pytest.raises(DataError, match="the panel 'arrival' is free"):
@@ -189,8 +204,9 @@ def shown(dictionary: Path, case: dict[str, Any]) -> set[str]:
     fields = set()
     for row in rows:
         logic = row["Branching Logic (Show field only if...)"].replace("<>", "!=")
+        logic = re.sub(r"\bif\(", "choose(", logic)
         logic = re.sub(r"(?<![<>!])=", "==", re.sub(r"\[(\w+)\]", r"answers['\1']", logic))
-        if not logic or eval(logic, {"answers": answers}):
+        if not logic or eval(logic, {"answers": answers, "choose": lambda c, a, b: a if c else b}):
             fields.add(row["Variable / Field Name"])
     return fields
 
@@ -247,19 +263,20 @@ def test_cuts_in_double_precision_divide_numbers_as_those_in_single():
     assert np.isfinite(cut).all()
 
 
-def test_formulas_of_conditions_are_short():
+def test_formulas_of_constants_are_computed_and_comparisons_are_conditions():
     f = Formulas()
-    a, b = f.has(0), f.has(1)
-    assert f.all_of(a, f.opposite(a)) == f.false
-    assert f.any_of(a, f.all_of(f.opposite(a), b)) == f.any_of(a, b)
-    assert f.choose(a, f.cell(0), f.unknown) == f.cell(0)
-    one, zero = f.number(1), f.number(0)
-    votes = [f.choose(a, one, zero), f.choose(f.opposite(a), zero, one), f.choose(b, one, zero)]
-    assert f.less(zero, f.plus(*votes)) == f.any_of(a, b)
-    assert f.argmax(votes[1:]) == f.choose(a, zero, f.choose(b, one, zero))
-    assert f.known(f.choose(a, f.cell(0), one)) == f.true
-    codes = f.choose(f.same(f.cell(0), f.number(-9)), f.number(5), f.cell(0))
-    above = f.all_of(f.less(one, codes), f.opposite(f.same(f.cell(0), f.number(-9))))
-    assert above == f.all_of(f.less(one, f.cell(0)), f.opposite(f.same(f.cell(0), f.number(-9))))
-    assert f.all_of(a, f.less(one, f.cell(0))) == f.less(one, f.cell(0))
-    assert f.times(zero, f.cell(0)) != zero  # which may be unknown
+    a, b = f.step("known", 0), f.step("known", 1)
+    cell, zero, one = f.step("cell", 0), f.number(0), f.number(1)
+    assert f.joined("and", a, f.opposite(a)) == f.false
+    assert f.joined("or", a, f.joined("or", b, a)) == f.joined("or", a, b)
+    assert f.choose(a, cell, f.unknown) == cell
+    assert f.known(f.choose(a, cell, one)) == f.true
+    assert f.apply("<", zero, f.choose(a, one, f.choose(b, zero, one))) == f.joined(
+        "or", a, f.opposite(b)
+    )
+    assert f.apply("=", f.argmax([zero, f.choose(b, one, zero)]), one) == b
+    assert f.apply("*", zero, cell) not in (zero, cell)  # which may be unknown
+    assert f.apply("<", f.apply("+", one, f.unknown), one) == f.false
+    assert f.apply("<", cell, f.number(np.inf)) == a
+    assert f.apply("<=", cell, f.number(-np.inf)) == f.false
+    assert f.apply("single", f.number(0.1)) == f.number(float(np.float32(0.1)))

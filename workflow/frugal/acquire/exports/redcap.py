@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from frugal.acquire.bundles import CaseBundle
-from frugal.acquire.exports.expressions import Expressions
+from frugal.acquire.exports.expressions import Expressions, Language
 from frugal.acquire.exports.rules import form_rules
 
 HEADER = (
@@ -33,96 +33,56 @@ def redcap_file(bundle: CaseBundle) -> bytes:
         DataError: the policy is of another kind, or decides by predicted probabilities.
     """
     rules = form_rules(bundle)
-    fields, columns = _fields(rules["columns"]), rules["columns"]
-    logic, by_panel = Logic(rules, fields), {j for p in rules["panels"] for j in p["columns"]}
-    free = [j for j in range(len(columns)) if j not in by_panel]
-    asked = [_record_id(), *(_field(fields[j], columns[j], "", "") for j in free)]
-    done = {*free}
-    for panel, step in ((rules["panels"][j], rules["shown"][j]) for j in rules["order"]):
-        condition = "" if rules["steps"][step] == ("truth", True) else logic.where(step)
+    columns, fields = rules["columns"], _fields(rules["columns"])
+
+    def level(column: int, name: str, holds: bool) -> str:
+        code = columns[column]["levels"].index(name) + 1
+        return f"[{fields[column]}] {'=' if holds else '<>'} '{code}'"
+
+    logic = Language(
+        number="{:.15g}".format,
+        cell=lambda column: f"[{fields[column]}]",
+        level=level,
+        choice="if({}, {}, {})".format,
+        no_value="''",
+        lacks=(" <> ''", " = ''"),
+        joins=(" and ", " or "),
+        guards=True,
+    )
+    write, priced = Expressions(rules, logic), {j for p in rules["panels"] for j in p["columns"]}
+    asked = [("", "", j) for j in range(len(columns)) if j not in priced]
+    for k in rules["order"]:
+        panel, step = rules["panels"][k], rules["shown"][k]
+        condition = write.where(step) if rules["steps"][step][0] != "truth" else ""
         section = f"{panel['name']} ({panel['price']:g} {rules['cost_unit']})"
-        for j in panel["columns"]:
-            if j not in done:
-                asked.append(_field(fields[j], columns[j], section, condition))
-                section = ""
-            done.add(j)
+        new = [j for j in panel["columns"] if j not in [field for *_, field in asked]]
+        asked += [(section * (j == new[0]), condition, j) for j in new]
     text = io.StringIO()
-    writer = csv.DictWriter(text, HEADER, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asked)
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(HEADER)
+    rows.writerow(["record_id", _FORM, "", "text", "Case", *[""] * (len(HEADER) - 5)])
+    rows.writerows(_field(fields[j], columns[j], *shown) for *shown, j in asked)
     return text.getvalue().encode()
-
-
-class Logic(Expressions):
-    """Branching logic of steps, with the fields of the columns."""
-
-    guards = True
-    both, either = " and ", " or "
-
-    def __init__(self, rules: Mapping[str, Any], fields: Sequence[str]) -> None:
-        super().__init__(rules)
-        self.fields = fields
-
-    def literal(self, number: float | int) -> str:
-        """See `Expressions`."""
-        return f"{number:.15g}"
-
-    def cell(self, column: int) -> str:
-        """See `Expressions`."""
-        return f"[{self.fields[column]}]"
-
-    def level(self, column: int, level: str, holds: bool) -> str:
-        """See `Expressions`."""
-        code = self.rules["columns"][column]["levels"].index(level) + 1
-        return f"{self.cell(column)} {'=' if holds else '<>'} '{code}'"
-
-    def has(self, column: int, holds: bool) -> str:
-        """See `Expressions`."""
-        return self.is_unknown(self.cell(column), not holds)
-
-    def is_unknown(self, text: str, holds: bool) -> str:
-        """See `Expressions`."""
-        return f"{text} {'=' if holds else '<>'} ''"
-
-    def unknown(self) -> str:
-        """See `Expressions`."""
-        return "''"
-
-    def chosen(self, condition: str, yes: str, no: str) -> str:
-        """See `Expressions`."""
-        return f"if({condition}, {yes}, {no})"
-
-    def trees(self, at: int) -> str:
-        """See `Expressions`; `form_rules` leaves none."""
-        raise NotImplementedError
 
 
 def _fields(columns: Sequence[Mapping[str, Any]]) -> list[str]:
     """Names of fields: small letters, digits and underscores, each another."""
-    fields: list[str] = []
+    fields = ["record_id"]
     for column in columns:
         plain = re.sub(r"[^a-z0-9]+", "_", column["name"].lower()).strip("_")
         name = (plain if plain[:1].isalpha() else f"x_{plain}")[:_LONGEST].rstrip("_")
-        taken = {"record_id", *fields}
-        fields.append(
-            next(n for k in range(1000) if (n := f"{name}_{k}" if k else name) not in taken)
-        )
-    return fields
+        numbered = (f"{name}_{k}" if k else name for k in range(len(fields) + 1))
+        fields.append(next(name for name in numbered if name not in fields))
+    return fields[1:]
 
 
-def _record_id() -> dict[str, str]:
-    return {HEADER[0]: "record_id", HEADER[1]: _FORM, HEADER[3]: "text", HEADER[4]: "Case"}
-
-
-def _field(name: str, column: Mapping[str, Any], section: str, condition: str) -> dict[str, str]:
+def _field(name: str, column: Mapping[str, Any], section: str, condition: str) -> list[str]:
     """A question of a column."""
     unit = "" if column["unit"] in ("", "1") else f" ({column['unit']})"
     low, high = column.get("range") or ("", "")
-    number = column["type"] == "number"
+    kind, check = ("text", "number") if column["type"] == "number" else ("radio", "")
     choices = enumerate(column.get("levels", ()), 1)
-    cells = (
-        *(name, _FORM, section, "text" if number else "radio", f"{column['name']}{unit}"),
-        *(" | ".join(f"{k}, {level.replace('|', '/')}" for k, level in choices), ""),
-        *("number" if number else "", str(low), str(high), "", condition),
-    )
-    return dict(zip(HEADER, cells, strict=False))
+    words = " | ".join(f"{k}, {level.replace('|', '/')}" for k, level in choices)
+    cells = [name, _FORM, section, kind, f"{column['name']}{unit}", words, ""]
+    cells += [check, str(low), str(high), "", condition]
+    return cells + [""] * (len(HEADER) - len(cells))

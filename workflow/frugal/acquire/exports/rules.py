@@ -18,33 +18,47 @@ from frugal.learn.trees import MOST_THRESHOLD, TreeEnsemble
 
 EDITION = 1
 STOP = "stop"
-SHORT = ("fixed", "fixed_set", "rule")
-MOST_WAYS = 100  # sets of panels that cases come through
-_MODELS = ("trees", "exp", "single")
+MOST_WAYS = 100  # sets of panels that cases come through in a form
 _SPELLINGS = ("true", "false", "yes", "no", "on", "off", "1", "0", "1.0", "0.0")
 
 
-def rules_of(bundle: CaseBundle) -> dict[str, Any]:
-    """The document.
+def rules_file(bundle: CaseBundle) -> bytes:
+    """The document as JSON, a line for each column, model and step.
 
     Raises:
         DataError: the policy is of a kind without formulas.
     """
-    policy, formulas, layout = graph_of_bundle(bundle), Formulas(), bundle.layout
-    join = formulas.any_of if bundle.cases["missing_values"] == "partial" else formulas.all_of
-    acquired = [join(*map(formulas.has, columns)) for columns in _revealed(bundle)]
+    parts = []
+    for key, value in rules_of(bundle).items():
+        text = json.dumps(value, ensure_ascii=False)
+        if key in ("columns", "trees", "steps"):
+            lines = ",\n  ".join(json.dumps(entry, ensure_ascii=False) for entry in value)
+            text = f"[\n  {lines}\n ]"
+        parts.append(f' "{key}": {text}')
+    return ("{\n" + ",\n".join(parts) + "\n}\n").encode()
+
+
+def rules_of(bundle: CaseBundle) -> dict[str, Any]:
+    """The document, as plain values.
+
+    Raises:
+        DataError: the policy is of a kind without formulas.
+    """
+    policy, formulas, places = graph_of_bundle(bundle), Formulas(), _places(bundle)
+    join = "or" if bundle.cases["missing_values"] == "partial" else "and"
+    acquired = [
+        formulas.joined(join, *(formulas.step("known", j) for j in places[panel.name]))
+        for panel in bundle.layout.actions
+    ]
     label = policy.predicted()
     nodes = _nodes(formulas, policy, acquired)
-    classes = [formulas.number(k) for k in range(len(layout.classes))]
-    return _document(
-        bundle,
-        formulas,
-        {
-            "next": _next(formulas, policy, nodes),
-            "predicted": [formulas.same(nodes[label.name][0, 0], k) for k in classes],
-            "probability": nodes[policy.probability.name][0].tolist(),
-        },
-    )
+    (place,), classes = nodes[label.name][0], range(len(bundle.layout.classes))
+    results = {
+        "next": _next(formulas, policy, nodes),
+        "predicted": [formulas.apply("=", place, formulas.number(k)) for k in classes],
+        "probability": nodes[policy.probability.name][0].tolist(),
+    }
+    return _document(bundle, formulas, results)
 
 
 def form_rules(bundle: CaseBundle) -> dict[str, Any]:
@@ -53,81 +67,75 @@ def form_rules(bundle: CaseBundle) -> dict[str, Any]:
     `order` has the panels that are ever ordered, the first ones first.
 
     Raises:
-        DataError: the policy is of a kind without formulas, or there are too many ways.
+        DataError: the policy is of a kind without formulas, or a form cannot have them.
     """
-    policy, formulas = graph_of_bundle(bundle), Formulas()
+    policy, formulas, order = graph_of_bundle(bundle), Formulas(), dict[int, None]()
     panels = range(len(bundle.layout.actions))
     shown, ways = [formulas.false for _ in panels], {frozenset[int](): formulas.true}
-    order: dict[int, None] = {}
-    for size in range(len(panels)):
+    for size in panels:
         for acquired in [each for each in ways if len(each) == size]:
-            has = [formulas.true if j in acquired else formulas.false for j in panels]
+            has = [formulas.truth(j in acquired) for j in panels]
             chosen = _next(formulas, policy, _nodes(formulas, policy, has))
             for j, condition in enumerate(chosen):
-                way = formulas.all_of(ways[acquired], condition)
+                way, after = formulas.joined("and", ways[acquired], condition), acquired | {j}
                 if way != formulas.false:
                     order[j] = None
-                    shown[j] = formulas.any_of(shown[j], way)
-                    after = acquired | {j}
-                    ways[after] = formulas.any_of(ways.get(after, formulas.false), way)
-        rules = _document(bundle, formulas, {"shown": shown})
-        if len(ways) > MOST_WAYS or any(step[0] in _MODELS for step in rules["steps"]):
+                    shown[j] = formulas.joined("or", shown[j], way)
+                    ways[after] = formulas.joined("or", ways.get(after, formulas.false), way)
+        steps, _ = formulas.needed({"shown": shown})
+        if len(ways) > MOST_WAYS or any(step[0] in ("trees", "exp", "single") for step in steps):
             raise DataError(
                 f"a policy of kind {bundle.kind!r} orders by a predicted probability, which no "
                 "form computes; a form can hold the same panels for everyone, or a rule of one's "
-                f"own (kinds {', '.join(SHORT)}), with few ways through its panels"
+                "own (kinds fixed, fixed_set, rule), with few ways through its panels"
             )
     return _document(bundle, formulas, {"shown": shown}) | {"order": list(order)}
 
 
-def _revealed(bundle: CaseBundle) -> list[list[int]]:
-    """Columns of each panel with a price, by their places among the columns of the cases."""
-    place = _places(bundle.cases)
-    columns = {p["name"]: [place[c] for c in p["columns"]] for p in bundle.cases["panels"]}
-    return [columns[panel.name] for panel in bundle.layout.actions]
-
-
-def _places(cases: Mapping[str, Any]) -> dict[str, int]:
-    return {entry["name"]: k for k, entry in enumerate(cases["columns"])}
+def _places(bundle: CaseBundle) -> dict[str, list[int]]:
+    """Columns of each panel, by their places among the columns of the cases."""
+    names = [entry["name"] for entry in bundle.cases["columns"]]
+    return {p["name"]: [*map(names.index, p["columns"])] for p in bundle.cases["panels"]}
 
 
 def _nodes(
     formulas: Formulas, policy: PolicyGraph, acquired: Sequence[int]
 ) -> dict[str, np.ndarray]:
     """Formulas of all nodes; a panel that is not acquired can be."""
-    inputs = {
-        "values": _encoded(formulas, policy.bundle.cases["columns"]),
-        "acquired": acquired,
-        "available": [formulas.true] * len(acquired),
-    }
+    values = _encoded(formulas, policy.bundle.cases["columns"])
+    available = [formulas.true] * len(acquired)
+    inputs = {"values": values, "acquired": acquired, "available": available}
     return formulas.of_graph(policy.state.graph, inputs)
 
 
 def _next(formulas: Formulas, policy: PolicyGraph, nodes: Mapping[str, np.ndarray]) -> list[int]:
     """Where each panel is the next one."""
-    half = formulas.number(0.5)
-    taken = nodes[policy.outputs.action_probability.name][0, :-1].tolist()
-    return [formulas.less(half, share) for share in taken]
+    half, name = formulas.number(0.5), policy.outputs.action_probability.name
+    return [formulas.apply("<", half, share) for share in nodes[name][0, :-1]]
 
 
 def _document(
     bundle: CaseBundle, formulas: Formulas, results: Mapping[str, Sequence[int]]
 ) -> dict[str, Any]:
     """Formulas with all that is needed to read cases."""
-    layout, cases, place = bundle.layout, bundle.cases, _places(bundle.cases)
-    steps, ensembles, results = formulas.used(results)
+    layout, cases, places = bundle.layout, bundle.cases, _places(bundle)
+    steps, results = formulas.needed(results)
+    names = [entry["name"] for entry in cases["columns"]]
+    required = [names.index(fee["column"]) for fee in cases.get("fees", ())]
+    if cases["missing_values"] != "partial":
+        required += [j for p in cases["panels"] if p["free"] for j in places[p["name"]]]
     return {
         "rules": EDITION,
         "kind": bundle.kind,
         "cost_unit": bundle.cost_unit,
         "classes": list(layout.classes),
         "panels": [
-            {"name": panel.name, "price": float(panel.cost), "columns": columns}
-            for panel, columns in zip(layout.actions, _revealed(bundle), strict=True)
+            {"name": panel.name, "price": float(panel.cost), "columns": places[panel.name]}
+            for panel in layout.actions
         ],
-        "columns": [_column(entry, cases, place) for entry in cases["columns"]],
-        "required": _required(cases, place),
-        "trees": [_trees(ensemble) for ensemble in ensembles],
+        "columns": [_column(entry, cases, places, k) for k, entry in enumerate(cases["columns"])],
+        "required": sorted({*required}),
+        "trees": [_trees(model) for model in formulas.models],
         "steps": steps,
         **results,
     }
@@ -137,54 +145,48 @@ def _encoded(formulas: Formulas, columns: Sequence[Mapping[str, Any]]) -> list[i
     """Encoded columns of the table as formulas of the columns of a case."""
     result, zero, one = [], formulas.number(0), formulas.number(1)
     for k, entry in enumerate(columns):
-        cell, has = formulas.cell(k), formulas.has(k)
+        cell, has = formulas.step("cell", k), formulas.step("known", k)
         if entry["levels"] is None:
-            codes = [formulas.same(cell, formulas.number(code)) for code in entry["codes"]]
-            number = formulas.choose(
-                formulas.any_of(*codes), formulas.number(entry["instead"]), cell
-            )
-            indicators = codes
+            codes = [formulas.apply("=", cell, formulas.number(code)) for code in entry["codes"]]
+            coded = formulas.joined("or", *codes)
+            result.append(formulas.choose(coded, formulas.number(entry["instead"]), cell))
         else:
-            indicators = [formulas.level(k, level) for level in entry["levels"]]
-        one_hot = [formulas.choose(yes, one, zero) for yes in indicators]
-        shown = [formulas.choose(has, each, formulas.unknown) for each in one_hot]
-        result += shown if entry["levels"] is not None else [number, *shown]
+            codes = [formulas.step("is", k, level) for level in entry["levels"]]
+        absent = formulas.choose(has, zero, formulas.unknown)
+        for code in codes:
+            result.append(formulas.choose(code, one, absent))
+            formulas.has_value[result[-1]] = has  # no code, no level without a value
     return result
 
 
 def _column(
-    entry: Mapping[str, Any], cases: Mapping[str, Any], place: Mapping[str, int]
+    entry: Mapping[str, Any], cases: Mapping[str, Any], places: Mapping[str, list[int]], place: int
 ) -> dict[str, Any]:
     """How a cell is read, as `data.cases` reads it."""
     common = {"name": entry["from"], "unit": entry["unit"]}
-    missing = [text for text in cases["missing"] if text]
-    if entry["levels"] is None:
-        numbers = [_number(text) for text in missing]
+    missing, levels = [text for text in cases["missing"] if text], entry["levels"]
+    if levels is None:
         texts = {text: _number(number) for text, number in entry["recode"].items()}
         return common | {
             "type": "number",
             "unknown": [*NO_VALUE, *missing],
             "texts": {text: number for text, number in texts.items() if number is not None},
-            "unknown_numbers": [number for number in numbers if number is not None],
+            "unknown_numbers": [x for text in missing if (x := _number(text)) is not None],
             "range": entry["valid"],
             "codes": entry["codes"],
         }
-    filled, levels = entry["missing_level"], entry["levels"]
-    named = {*levels, *entry["recode"], *missing}
-    texts = {text: level for text, level in _levels(entry).items() if text not in missing}
-    others = {
-        place[c] for p in cases["panels"] if entry["name"] in p["columns"] for c in p["columns"]
-    }
-    free = any(p["free"] for p in cases["panels"] if entry["name"] in p["columns"])
-    blank = [text for text in NO_VALUE if text not in named]
+    filled, named = entry["missing_level"], {*levels, *entry["recode"], *missing}
+    texts = {level: level for level in levels} | entry["recode"] | dict.fromkeys(missing, filled)
+    panels = [panel for panel in cases["panels"] if entry["name"] in panel["columns"]]
+    opened_by = {j for panel in panels for j in places[panel["name"]]} - {place}
     return common | {
         "type": "category",
         "levels": levels,
-        "unknown": blank + (missing if filled is None else []),
-        "texts": texts | (dict.fromkeys(missing, filled) if filled is not None else {}),
+        "unknown": [t for t in NO_VALUE if t not in named] + (missing if filled is None else []),
+        "texts": {text: level for text, level in texts.items() if level is not None},
         "spellings": _spellings(levels),
         "otherwise": filled,  # of a cell without a value, where one of these columns has one
-        "opened_by": "always" if free else sorted(others - {place[entry["name"]]}),
+        "opened_by": "always" if any(p["free"] for p in panels) else sorted(opened_by),
     }
 
 
@@ -197,40 +199,25 @@ def _number(text: str) -> float | None:
     return number if np.isfinite(number) else None
 
 
-def _levels(entry: Mapping[str, Any]) -> dict[str, str]:
-    return dict(zip(entry["levels"], entry["levels"], strict=True)) | entry["recode"]
-
-
 def _spellings(levels: Sequence[str]) -> dict[str, str]:
     """Small letters of other texts for a level → the level, see `same_level`."""
     forms = [level.lower() for level in levels]
-    forms = [*forms, *(f"{text}." for text in forms), *(text.rstrip(".") for text in forms)]
-    forms += [f"{level}.0" for level in levels]
-    found = {}
-    for text in dict.fromkeys([*forms, *_SPELLINGS]):
-        level, alike = same_level(text, levels), [word(other) for other in levels].count(word(text))
-        if level is not None and alike < 2:
-            found[text] = level
-    return found
+    forms += [f"{text}." for text in forms] + [text.rstrip(".") for text in forms]
+    forms += [*(f"{level}.0" for level in levels), *_SPELLINGS]
+    words = [word(level) for level in levels]
+    found = {text: same_level(text, levels) for text in forms if words.count(word(text)) < 2}
+    return {text: level for text, level in found.items() if level is not None}
 
 
-def _required(cases: Mapping[str, Any], place: Mapping[str, int]) -> list[int]:
-    """Columns without which `advise` refuses a case."""
-    fees = [fee["column"] for fee in cases.get("fees", ())]
-    free = [] if cases["missing_values"] == "partial" else [p for p in cases["panels"] if p["free"]]
-    return sorted({place[c] for c in [*fees, *(c for p in free for c in p["columns"])]})
-
-
-def _trees(ensemble: TreeEnsemble) -> dict[str, Any]:
+def _trees(model: TreeEnsemble) -> dict[str, Any]:
     """The arrays of `TreeEnsemble`, with cuts between numbers of double precision."""
-    leaf = ensemble.feature < 0
     return {
-        "root": ensemble.root.tolist(),
-        "column": ensemble.feature.tolist(),
-        "cut": np.where(leaf, 0.0, largest_double(ensemble.threshold)).tolist(),
-        "right": ensemble.right.tolist(),
-        "unknown_left": ensemble.missing_left.tolist(),
-        "leaves": ensemble.leaf_value.tolist(),
+        "root": model.root.tolist(),
+        "column": model.feature.tolist(),
+        "cut": np.where(model.feature < 0, 0.0, largest_double(model.threshold)).tolist(),
+        "right": model.right.tolist(),
+        "unknown_left": model.missing_left.tolist(),
+        "leaves": model.leaf_value.tolist(),
     }
 
 
@@ -245,21 +232,3 @@ def largest_double(threshold: np.ndarray) -> np.ndarray:
         middle = near / 2 + above / 2
         goes_left = middle.astype(np.float32) <= threshold  # a tie goes to the even one
     return np.where(goes_left, middle, np.nextafter(middle, -np.inf))
-
-
-def rules_file(bundle: CaseBundle) -> bytes:
-    """The document as JSON, a line for each column, tree model and step."""
-    parts = []
-    for key, value in rules_of(bundle).items():
-        lines = (
-            [json.dumps(entry, ensure_ascii=False) for entry in value or ()]
-            if (key in ("columns", "trees", "steps"))
-            else []
-        )
-        text = (
-            "[\n  " + ",\n  ".join(lines) + "\n ]"
-            if lines
-            else json.dumps(value, ensure_ascii=False)
-        )
-        parts.append(f" {json.dumps(key)}: {text}")
-    return ("{\n" + ",\n".join(parts) + "\n}\n").encode()
