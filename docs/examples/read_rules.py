@@ -35,10 +35,6 @@ def leaves(model, k, value):
 def advice(rules, case):
     """The next panel, the predicted class, and the probability of each, for a dict of cells."""
     cells = [cell_of(column, case.get(column["name"])) for column in rules["columns"]]
-    for k, column in enumerate(rules["columns"]):
-        opens = column.get("opened_by", [])
-        if cells[k] is None and (opens == "always" or any(cells[j] is not None for j in opens)):
-            cells[k] = column["otherwise"]
     done = {}
 
     def at(place):

@@ -50,18 +50,18 @@ def redcap_file(bundle: CaseBundle) -> bytes:
         guards=True,
     )
     write, priced = Expressions(rules, logic), {j for p in rules["panels"] for j in p["columns"]}
-    asked = [("", "", j) for j in range(len(columns)) if j not in priced]
+    questions = [("", "", j) for j in range(len(columns)) if j not in priced]
     for k in rules["order"]:
         panel, step = rules["panels"][k], rules["shown"][k]
         condition = write.where(step) if rules["steps"][step][0] != "truth" else ""
         section = f"{panel['name']} ({panel['price']:g} {rules['cost_unit']})"
-        new = [j for j in panel["columns"] if j not in [field for *_, field in asked]]
-        asked += [(section * (j == new[0]), condition, j) for j in new]
+        new = [j for j in panel["columns"] if j not in [field for *_, field in questions]]
+        questions += [(section * (j == new[0]), condition, j) for j in new]
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(HEADER)
     rows.writerow(["record_id", _FORM, "", "text", "Case", *[""] * (len(HEADER) - 5)])
-    rows.writerows(_field(fields[j], columns[j], *shown) for *shown, j in asked)
+    rows.writerows(_field(fields[j], columns[j], *cells) for *cells, j in questions)
     return text.getvalue().encode()
 
 

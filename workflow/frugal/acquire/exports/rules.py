@@ -46,8 +46,9 @@ def rules_of(bundle: CaseBundle) -> dict[str, Any]:
     """
     policy, formulas, places = graph_of_bundle(bundle), Formulas(), _places(bundle)
     join = "or" if bundle.cases["missing_values"] == "partial" else "and"
+    has = [_has(formulas, bundle, k) for k in range(len(bundle.cases["columns"]))]
     acquired = [
-        formulas.joined(join, *(formulas.step("known", j) for j in places[panel.name]))
+        formulas.joined(join, *(has[k] for k in places[panel.name]))
         for panel in bundle.layout.actions
     ]
     label = policy.predicted()
@@ -102,7 +103,7 @@ def _nodes(
     formulas: Formulas, policy: PolicyGraph, acquired: Sequence[int]
 ) -> dict[str, np.ndarray]:
     """Formulas of all nodes; a panel that is not acquired can be."""
-    values = _encoded(formulas, policy.bundle.cases["columns"])
+    values = _encoded(formulas, policy.bundle)
     available = [formulas.true] * len(acquired)
     inputs = {"values": values, "acquired": acquired, "available": available}
     return formulas.of_graph(policy.state.graph, inputs)
@@ -123,7 +124,8 @@ def _document(
     names = [entry["name"] for entry in cases["columns"]]
     required = [names.index(fee["column"]) for fee in cases.get("fees", ())]
     if cases["missing_values"] != "partial":
-        required += [j for p in cases["panels"] if p["free"] for j in places[p["name"]]]
+        required += [k for p in cases["panels"] if p["free"] for k in places[p["name"]]]
+    required = [k for k in required if cases["columns"][k]["missing_level"] is None]
     return {
         "rules": EDITION,
         "kind": bundle.kind,
@@ -133,7 +135,7 @@ def _document(
             {"name": panel.name, "price": float(panel.cost), "columns": places[panel.name]}
             for panel in layout.actions
         ],
-        "columns": [_column(entry, cases, places, k) for k, entry in enumerate(cases["columns"])],
+        "columns": [_column(entry, cases) for entry in cases["columns"]],
         "required": sorted({*required}),
         "trees": [_trees(model) for model in formulas.models],
         "steps": steps,
@@ -141,17 +143,33 @@ def _document(
     }
 
 
-def _encoded(formulas: Formulas, columns: Sequence[Mapping[str, Any]]) -> list[int]:
+def _has(formulas: Formulas, bundle: CaseBundle, column: int) -> int:
+    """Whether a column has a value, or a level that is filled in since its panel is acquired."""
+    entry, places = bundle.cases["columns"][column], _places(bundle)
+    panels = [panel for panel in bundle.cases["panels"] if entry["name"] in panel["columns"]]
+    others = {k for panel in panels for k in places[panel["name"]]}
+    if entry["missing_level"] is None:
+        others = {column}
+    elif any(panel["free"] for panel in panels):
+        return formulas.true
+    return formulas.joined("or", *(formulas.step("known", k) for k in sorted(others)))
+
+
+def _encoded(formulas: Formulas, bundle: CaseBundle) -> list[int]:
     """Encoded columns of the table as formulas of the columns of a case."""
     result, zero, one = [], formulas.number(0), formulas.number(1)
-    for k, entry in enumerate(columns):
-        cell, has = formulas.step("cell", k), formulas.step("known", k)
+    for k, entry in enumerate(bundle.cases["columns"]):
+        cell, has = formulas.step("cell", k), _has(formulas, bundle, k)
         if entry["levels"] is None:
             codes = [formulas.apply("=", cell, formulas.number(code)) for code in entry["codes"]]
             coded = formulas.joined("or", *codes)
             result.append(formulas.choose(coded, formulas.number(entry["instead"]), cell))
         else:
             codes = [formulas.step("is", k, level) for level in entry["levels"]]
+        if (filled := entry["missing_level"]) is not None:
+            lacks = formulas.joined("and", has, formulas.opposite(formulas.step("known", k)))
+            place = entry["levels"].index(filled)
+            codes[place] = formulas.joined("or", codes[place], lacks)
         absent = formulas.choose(has, zero, formulas.unknown)
         for code in codes:
             result.append(formulas.choose(code, one, absent))
@@ -159,9 +177,7 @@ def _encoded(formulas: Formulas, columns: Sequence[Mapping[str, Any]]) -> list[i
     return result
 
 
-def _column(
-    entry: Mapping[str, Any], cases: Mapping[str, Any], places: Mapping[str, list[int]], place: int
-) -> dict[str, Any]:
+def _column(entry: Mapping[str, Any], cases: Mapping[str, Any]) -> dict[str, Any]:
     """How a cell is read, as `data.cases` reads it."""
     common = {"name": entry["from"], "unit": entry["unit"]}
     missing, levels = [text for text in cases["missing"] if text], entry["levels"]
@@ -177,16 +193,12 @@ def _column(
         }
     filled, named = entry["missing_level"], {*levels, *entry["recode"], *missing}
     texts = {level: level for level in levels} | entry["recode"] | dict.fromkeys(missing, filled)
-    panels = [panel for panel in cases["panels"] if entry["name"] in panel["columns"]]
-    opened_by = {j for panel in panels for j in places[panel["name"]]} - {place}
     return common | {
         "type": "category",
         "levels": levels,
         "unknown": [t for t in NO_VALUE if t not in named] + (missing if filled is None else []),
         "texts": {text: level for text, level in texts.items() if level is not None},
         "spellings": _spellings(levels),
-        "otherwise": filled,  # of a cell without a value, where one of these columns has one
-        "opened_by": "always" if any(p["free"] for p in panels) else sorted(opened_by),
     }
 
 

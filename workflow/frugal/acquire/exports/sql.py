@@ -18,7 +18,7 @@ TREES_AT_ONCE = 100  # that one column sums
 _PLAIN = ("number", "unknown", "truth", "cell", "known", "is")
 # Without it a system may put each layer's expressions into the next, again and again
 _BARRIER = "COUNT(*) OVER () AS layer_size"
-_HEAD = """-- Next panel of each case, predicted class, and its probability. NULL in a column: not acquired.
+_HEAD = """-- Next panel of each case, predicted class, and probabilities. NULL is not acquired.
 -- NULL as the next panel: a value that is known at the start lacks.
 """
 Layer = list[tuple[str, str]]  # expression and name of each column
@@ -37,16 +37,16 @@ def sql_file(bundle: CaseBundle, *, table: str = "cases", id_column: str | None 
     """
     rules = rules_of(bundle)
     columns = [column["name"] for column in rules["columns"]]
-    kept = {f"k{j}": name for j, name in enumerate([id_column] if id_column else columns)}
-    layers = [[*((_name(name), key) for key, name in kept.items()), *_cells(rules["columns"])]]
-    layers += [layer for layer in (_filled(rules["columns"]), *_layers(rules)) if layer]
-    results = [(key, _name(name)) for key, name in kept.items()] + layers.pop()
+    shown = {f"k{j}": name for j, name in enumerate([id_column] if id_column else columns)}
+    layers = [[*((_name(name), key) for key, name in shown.items()), *_cells(rules["columns"])]]
+    layers += _layers(rules)
+    results = [(key, _name(name)) for key, name in shown.items()] + layers.pop()
     used = [{*re.findall(r"\b[ckst]\d+(?:_\d+)?\b", str(layer))} for layer in [*layers, results]]
     parts, before, carried = [], ".".join(map(_name, table.split("."))), set[str]()
     for number, layer in enumerate(layers):
         new = {name for _, name in layer}
         carried &= set().union(*used[number + 1 :])
-        entries = [*sorted(carried - new), *(f"{text} AS {name}" for text, name in layer), _BARRIER]
+        entries = [*sorted(carried), *(f"{text} AS {name}" for text, name in layer), _BARRIER]
         selected = ",\n  ".join(entries)
         parts.append(f"layer_{number} AS (SELECT\n  {selected}\nFROM {before})")
         before, carried = f"layer_{number}", carried | new
@@ -146,19 +146,6 @@ def _cells(columns: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
         for condition, result in reversed(pairs.items()):
             value = _choice(condition, result, value)
         yield value, f"c{place}"
-
-
-def _filled(columns: Sequence[Mapping[str, Any]]) -> Layer:
-    """Cells that have a level where they have no value and their panel was acquired."""
-    layer = []
-    for place, column in enumerate(columns):
-        opens = column.get("opened_by", ())
-        known = [f"c{j} IS NOT NULL" for j in opens] if opens != "always" else ["1 = 1"]
-        if known and column.get("otherwise") is not None:
-            lacks = f"c{place} IS NULL AND ({' OR '.join(known)})"
-            text = _choice(lacks, _text(column["otherwise"]), f"c{place}")
-            layer.append((text, f"c{place}"))
-    return layer
 
 
 def _sums(model: Mapping[str, Any], k: int, values: Sequence[str]) -> Iterator[str]:

@@ -277,7 +277,7 @@ def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
     """The steps in order, as `RulePolicy._steps`."""
     none = state.acquired.columns(0, 1) & False
     undecided, possible = ~none, state.acquired | state.open
-    passed, taken = [none] * state.panels, [none] * state.panels
+    passed, ordered = [none] * state.panels, [none] * state.panels
     for step in policy.steps:
         j = step.panel
         applies = undecided & possible.columns(j, j + 1) & ~passed[j]
@@ -287,9 +287,9 @@ def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
                 applies = applies & functools.reduce(operator.or_, [passed[i] for i in shown])
             applies = applies & condition.node(state.values)
         chosen = applies & ~state.acquired.columns(j, j + 1)
-        passed[j], taken[j] = passed[j] | applies, taken[j] | chosen
+        passed[j], ordered[j] = passed[j] | applies, ordered[j] | chosen
         undecided = undecided & ~chosen
-    return GraphOutputs(taken[0].beside(*taken[1:], undecided).of_kind("d"), None)
+    return GraphOutputs(ordered[0].beside(*ordered[1:], undecided).of_kind("d"), None)
 
 
 RULE = AgentKind(
