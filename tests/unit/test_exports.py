@@ -125,7 +125,7 @@ def in_sqlite(query: Path, cases: pd.DataFrame, table: str = "cases") -> pd.Data
 def require_same(found: pd.DataFrame, advice: pd.DataFrame) -> None:
     assert found["next"].tolist() == advice["next"].tolist()
     assert found["predicted"].tolist() == advice["predicted"].tolist()
-    shares = [name for name in advice if name.startswith("belief ")]
+    shares = [name for name in map(str, advice) if name.startswith("belief ")]
     theirs = found[[name.replace("belief", "probability") for name in shares]]
     np.testing.assert_allclose(theirs, advice[shares], rtol=0, atol=1e-9)
     assert advice["next"].nunique() > 1
@@ -189,7 +189,7 @@ def test_a_case_that_advise_refuses_has_no_advice(answer, cases, tmp_path):
         READER.advice(rules, case.iloc[0].to_dict())
 
 
-def shown(dictionary: Path, case: dict[str, Any]) -> set[str]:
+def shown(dictionary: Path, case: dict[Any, Any]) -> set[str]:
     """Fields that a form shows, given all answers: its logic in the words of Python."""
     rows = list(csv.DictReader(dictionary.read_text(encoding="utf-8").splitlines()))
     answers: dict[str, Any] = {}

@@ -90,7 +90,7 @@ class Expressions:
         if op == "known":
             return to.cell(parts[0]) + to.lacks[not holds]
         if op == "is":
-            return to.level(*parts, holds)
+            return to.level(parts[0], parts[1], holds)
         texts = [*map(self.number, parts)]
         guarded = [self._may_lack[part] and (to.guards or not holds) for part in parts]
         pairs = zip(texts, guarded, strict=True)

@@ -69,8 +69,8 @@ def _fields(columns: Sequence[Mapping[str, Any]]) -> list[str]:
     """Names of fields: small letters, digits and underscores, each another."""
     fields = ["record_id"]
     for column in columns:
-        plain = re.sub(r"[^a-z0-9]+", "_", column["name"].lower()).strip("_")
-        name = (plain if plain[:1].isalpha() else f"x_{plain}")[:_LONGEST].rstrip("_")
+        letters = re.sub(r"[^a-z0-9]+", "_", column["name"].lower()).strip("_")
+        name = (letters if letters[:1].isalpha() else f"x_{letters}")[:_LONGEST].rstrip("_")
         numbered = (f"{name}_{k}" if k else name for k in range(len(fields) + 1))
         fields.append(next(name for name in numbered if name not in fields))
     return fields[1:]

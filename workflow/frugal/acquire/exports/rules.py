@@ -72,19 +72,19 @@ def form_rules(bundle: CaseBundle) -> dict[str, Any]:
     """
     policy, formulas, order = graph_of_bundle(bundle), Formulas(), dict[int, None]()
     panels = range(len(bundle.layout.actions))
-    shown, ways = [formulas.false for _ in panels], {frozenset[int](): formulas.true}
+    shown, reached = [formulas.false for _ in panels], {frozenset[int](): formulas.true}
     for size in panels:
-        for acquired in [each for each in ways if len(each) == size]:
+        for acquired in [each for each in reached if len(each) == size]:
             has = [formulas.truth(j in acquired) for j in panels]
             chosen = _next(formulas, policy, _nodes(formulas, policy, has))
             for j, condition in enumerate(chosen):
-                way, after = formulas.joined("and", ways[acquired], condition), acquired | {j}
-                if way != formulas.false:
+                path, after = formulas.joined("and", reached[acquired], condition), acquired | {j}
+                if path != formulas.false:
                     order[j] = None
-                    shown[j] = formulas.joined("or", shown[j], way)
-                    ways[after] = formulas.joined("or", ways.get(after, formulas.false), way)
+                    shown[j] = formulas.joined("or", shown[j], path)
+                    reached[after] = formulas.joined("or", reached.get(after, path), path)
         steps, _ = formulas.needed({"shown": shown})
-        if len(ways) > MOST_WAYS or any(step[0] in ("trees", "exp", "single") for step in steps):
+        if len(reached) > MOST_WAYS or any(step[0] in ("trees", "exp", "single") for step in steps):
             raise DataError(
                 f"a policy of kind {bundle.kind!r} orders by a predicted probability, which no "
                 "form computes; a form can hold the same panels for everyone, or a rule of one's "
@@ -157,7 +157,7 @@ def _has(formulas: Formulas, bundle: CaseBundle, column: int) -> int:
 
 def _encoded(formulas: Formulas, bundle: CaseBundle) -> list[int]:
     """Encoded columns of the table as formulas of the columns of a case."""
-    result, zero, one = [], formulas.number(0), formulas.number(1)
+    result, zero, unit = [], formulas.number(0), formulas.number(1)
     for k, entry in enumerate(bundle.cases["columns"]):
         cell, has = formulas.step("cell", k), _has(formulas, bundle, k)
         if entry["levels"] is None:
@@ -172,7 +172,7 @@ def _encoded(formulas: Formulas, bundle: CaseBundle) -> list[int]:
             codes[place] = formulas.joined("or", codes[place], lacks)
         absent = formulas.choose(has, zero, formulas.unknown)
         for code in codes:
-            result.append(formulas.choose(code, one, absent))
+            result.append(formulas.choose(code, unit, absent))
             formulas.has_value[result[-1]] = has  # no code, no level without a value
     return result
 
@@ -217,8 +217,8 @@ def _spellings(levels: Sequence[str]) -> dict[str, str]:
     forms += [f"{text}." for text in forms] + [text.rstrip(".") for text in forms]
     forms += [*(f"{level}.0" for level in levels), *_SPELLINGS]
     words = [word(level) for level in levels]
-    found = {text: same_level(text, levels) for text in forms if words.count(word(text)) < 2}
-    return {text: level for text, level in found.items() if level is not None}
+    level_of = {text: same_level(text, levels) for text in forms if words.count(word(text)) < 2}
+    return {text: level for text, level in level_of.items() if level is not None}
 
 
 def _trees(model: TreeEnsemble) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from frugal.acquire.exports.rules import STOP, rules_of
 
 DEEPEST = 40  # steps within one expression; systems limit how deep they read
 TREES_AT_ONCE = 100  # that one column sums
-_PLAIN = ("number", "unknown", "truth", "cell", "known", "is")
+_INLINE = ("number", "unknown", "truth", "cell", "known", "is")
 # Without it a system may put each layer's expressions into the next, again and again
 _BARRIER = "COUNT(*) OVER () AS layer_size"
 _HEAD = """-- Next panel of each case, predicted class, and probabilities. NULL is not acquired.
@@ -101,7 +101,7 @@ def _layers(rules: Mapping[str, Any]) -> list[Layer]:
             columns = [(text, f"t{at}_{k}") for k, text in enumerate(sums)]
             layers.setdefault(level[at], []).extend(columns)
             write.names[at], level[at] = f"({' + '.join(n for _, n in columns)})", level[at] + 1
-        elif step[0] not in _PLAIN and (uses[at] > 1 or depth[at] >= DEEPEST):
+        elif step[0] not in _INLINE and (uses[at] > 1 or depth[at] >= DEEPEST):
             truth = step[0] in ("not", "and", "or", *COMPARES)
             text = _choice(write.where(at), "1", "0") if truth else write.number(at)
             layers.setdefault(level[at], []).append((text, f"s{at}"))
