@@ -52,7 +52,8 @@ EXPORTED = (
     "fixed",
     "fixed_set",
     "permutation",
-)  # kinds that `decide` tries, and `fixed`
+    "rule",
+)  # kinds that `decide` tries, and those of a person
 ASKED_OF_VALUES = sorted(set(KINDS) - {"table"})  # which knows rows of its table alone
 TRAINED = sorted(kind.name for kind in KINDS.values() if kind.fit is not None)
 

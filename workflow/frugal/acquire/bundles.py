@@ -16,8 +16,9 @@ import numpy as np
 import pandas as pd
 
 from frugal.acquire.kinds import CLASSIFIER, KINDS, kind_of, load_policy
-from frugal.acquire.onnx_graph import Graph, GraphNode, State
+from frugal.acquire.onnx_graph import Graph, GraphNode, GraphOutputs, State
 from frugal.acquire.policies.python import source_of
+from frugal.acquire.reading import SMALLEST_BELIEF
 from frugal.acquire.siblings import graph_of
 from frugal.config.declared import kinds_with
 from frugal.core.episodes import Policy
@@ -270,8 +271,36 @@ def _built(
     return kind_of(header["settings"]).build(header["settings"], layout, function), layout
 
 
-def export_policy(bundle: CaseBundle) -> bytes:
-    """The graph of a bundled policy as a file.
+@dataclass(frozen=True, eq=False)
+class PolicyGraph:
+    """A bundled policy as a graph.
+
+    Attributes:
+        bundle: of the policy.
+        state: inputs of the graph.
+        outputs: of the kind's formula.
+        probability: class probabilities, by the policy or by the classifier. (m, k)
+    """
+
+    bundle: CaseBundle
+    state: State
+    outputs: GraphOutputs
+    probability: GraphNode
+
+    def predicted(self) -> GraphNode:
+        """Place of the class that is predicted. (m, 1)"""
+        verdict, threshold = self.outputs.verdict, self.bundle.policy.traits.threshold
+        if self.outputs.probability is None:
+            return (self.probability @ -self.bundle.misclassification_cost).argmax()
+        if verdict is not None or threshold is None:
+            return (self.probability if verdict is None else verdict).argmax()
+        low, tau = SMALLEST_BELIEF, float(threshold[self.bundle.member])  # as `tilted_belief`
+        ill = self.probability.columns(1, 2).clipped(low, 1 - low)
+        return (ill / (ill * -1.0 + 1.0) * ((1 - tau) / tau) > 1.0).of_kind("l")
+
+
+def graph_of_bundle(bundle: CaseBundle) -> PolicyGraph:
+    """The graph of a bundled policy.
 
     Raises:
         DataError: its kind, or a part of it, cannot be written as a graph.
@@ -280,8 +309,8 @@ def export_policy(bundle: CaseBundle) -> bytes:
     formula = KINDS[bundle.kind].graph
     if formula is None:
         raise DataError(
-            f"an agent of kind {bundle.kind!r} cannot be written as an ONNX graph; those of kind "
-            f"{', '.join(kinds_with('graph'))} can"
+            f"an agent of kind {bundle.kind!r} has no formulas that other systems could run; those "
+            f"of kind {', '.join(kinds_with('graph'))} have"
         )
     d, a = len(layout.columns), len(layout.actions)
     values, acquired, available = (
@@ -294,15 +323,24 @@ def export_policy(bundle: CaseBundle) -> bytes:
     if bundle.unsupported:
         available = available & ~_closed(bundle, graph, visible)
     state = State(graph, layout, visible, acquired, available & ~acquired)
-    answer = graph_of(formula, state, bundle.policy, bundle.member)
-    probability = answer.probability
+    outputs = graph_of(formula, state, bundle.policy, bundle.member)
+    probability = outputs.probability
     if probability is None:
         assert bundle.classifier is not None, "bug: a bundle without a verdict has a classifier"
         probability = graph.trees(bundle.classifier, visible)
-    choice = state.open.of_kind("f").max() > 0
-    action_probability = choice.where(
-        answer.action_probability / answer.action_probability.sum(), np.eye(a + 1)[a:]
-    )
+    return PolicyGraph(bundle, state, outputs, probability)
+
+
+def export_policy(bundle: CaseBundle) -> bytes:
+    """The graph of a bundled policy as a file of ONNX.
+
+    Raises:
+        DataError: its kind, or a part of it, cannot be written as a graph.
+    """
+    layout, policy = bundle.layout, graph_of_bundle(bundle)
+    a, action_probability = len(layout.actions), policy.outputs.action_probability
+    choice = policy.state.open.of_kind("f").max() > 0
+    shares = choice.where(action_probability / action_probability.sum(), np.eye(a + 1)[a:])
     notes = {
         "kind": bundle.kind,
         "columns": "\n".join(layout.columns),
@@ -310,7 +348,7 @@ def export_policy(bundle: CaseBundle) -> bytes:
         "classes": "\n".join(layout.classes),
     }
     outputs = {
-        "probabilities": (action_probability, a + 1),
-        "belief": (probability, len(layout.classes)),
+        "probabilities": (shares, a + 1),
+        "belief": (policy.probability, len(layout.classes)),
     }
-    return graph.written(outputs, notes)
+    return policy.state.graph.written(outputs, notes)

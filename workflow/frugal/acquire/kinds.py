@@ -177,8 +177,8 @@ class AgentKind:
         acts_on_beliefs: True where `front` takes beliefs by a further argument `network`.
         names: setting → the part of a data set that it names: `panels`, the `dataset`, `steps` of a
             rule.
-        graph: (`onnx_graph.State`, policy, member) → `GraphOutputs`, the decisions in ONNX;
-            None for kinds that `decide` does not try.
+        graph: (`onnx_graph.State`, policy, member) → `GraphOutputs`, the decisions as formulas;
+            None for kinds that other systems cannot run.
         several: (`TrainingData`, name, settings by name) → `PolicySet`, a way to choose panels in
             `diagnosis.selection`; None for kinds that are none.
         several_settings: of `several`, as `settings`.

@@ -172,7 +172,7 @@ class Graph:
             [values.of_kind("f")],
             "f",
             domain="ai.onnx.ml",
-            **tree_attributes(ensemble),
+            ensemble=ensemble,
         )
 
     def trees(self, ensemble: TreeEnsemble, values: GraphNode) -> GraphNode:
@@ -196,7 +196,7 @@ class Graph:
 
         code = {"f": 1, "d": 11, "?": 9, "l": 7}
         nodes = [
-            helper.make_node(op, inputs, [name], domain=domain, **how)
+            helper.make_node(op, inputs, [name], domain=domain, **_attributes(how))
             for op, inputs, name, domain, how in self.steps
         ]
         nodes += [
@@ -229,6 +229,11 @@ class Graph:
         helper.set_model_props(model, dict(notes))
         onnx.checker.check_model(model)
         return model.SerializeToString(deterministic=True)
+
+
+def _attributes(how: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Words of a node, with those of trees in place of the trees themselves."""
+    return tree_attributes(how["ensemble"]) if "ensemble" in how else how
 
 
 def tree_attributes(ensemble: TreeEnsemble) -> dict[str, Any]:
@@ -299,10 +304,13 @@ class GraphOutputs:
     Attributes:
         action_probability: probability of each panel, last "stop", float64. (m, a + 1)
         probability: class probabilities, float64; None: the classifier's. (m, k)
+        verdict: largest for the class that is predicted; None: that of a threshold, or of least
+            cost. (m, k)
     """
 
     action_probability: GraphNode
     probability: GraphNode | None
+    verdict: GraphNode | None = None
 
 
 def two(ill: GraphNode) -> GraphNode:

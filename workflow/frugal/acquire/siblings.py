@@ -181,5 +181,7 @@ def graph_of(
     votes = mean([outputs.action_probability for outputs in each])
     goes_on = votes.columns(state.panels, state.panels + 1) < 0.5
     beliefs = [outputs.probability for outputs in each if outputs.probability is not None]
+    verdicts = [outputs.verdict for outputs in each if outputs.verdict is not None]
     action = state.panel_or_stop(votes.columns(0, state.panels), goes_on)
-    return GraphOutputs(action, mean(beliefs) if beliefs else None)
+    means = [mean(parts) if parts else None for parts in (beliefs, verdicts)]
+    return GraphOutputs(action, *means)

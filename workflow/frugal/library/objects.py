@@ -301,15 +301,58 @@ class _Advises(WithHelp):
 
         Raises:
             DataError: the name does not end in .onnx, is there already, or the policy is of a kind
-                that cannot be written as a graph.
+                that other systems cannot run.
         """
-        place = Path(path)
-        if place.suffix != ".onnx" or place.exists():
-            raise DataError(f"path is {str(place)!r}; allowed is a new name that ends in .onnx")
-        with extras_named("to_onnx"):
-            from frugal.acquire.bundles import export_policy
+        return self._export("to_onnx", path, ".onnx")
 
-            content = export_policy(self._read)
+    @door
+    def to_sql(
+        self, path: str | Path, *, table: str = "cases", id_column: str | None = None
+    ) -> Path:
+        """Write the policy as one SELECT of standard SQL; the path.
+
+        Its result has a row for each case: the next panel, what is predicted, and the probability
+        of each class.
+
+        Args:
+            path: ends in .sql.
+            table: with the columns of the cases by their names; NULL is not acquired.
+            id_column: names the cases; by default the result has all their columns.
+
+        Raises:
+            DataError: the name does not end in .sql, is there already, or the policy is of a kind
+                that other systems cannot run.
+        """
+        return self._export("to_sql", path, ".sql", table=table, id_column=id_column)
+
+    @door
+    def to_rules(self, path: str | Path) -> Path:
+        """Write the policy as rules in JSON, see docs/reference/rules.md; the path.
+
+        Raises:
+            DataError: the name does not end in .json, is there already, or the policy is of a kind
+                that other systems cannot run.
+        """
+        return self._export("to_rules", path, ".json")
+
+    @door
+    def to_redcap(self, path: str | Path) -> Path:
+        """Write the panels as questions of REDCap, each with its branching logic; the path.
+
+        Raises:
+            DataError: the name does not end in .csv, is there already, or the policy orders by
+                predicted probabilities.
+        """
+        return self._export("to_redcap", path, ".csv")
+
+    def _export(self, verb: str, path: str | Path, ending: str, **how: Any) -> Path:
+        place = Path(path)
+        if place.suffix != ending or place.exists():
+            raise DataError(f"path is {str(place)!r}; allowed is a new name that ends in {ending}")
+        with extras_named(verb):
+            from frugal.acquire.exports import exported
+
+            content = exported(self._read, place, **how)
         place.write_bytes(content)
         return place
 

@@ -19,7 +19,7 @@ from frugal.core.arguments import command_parser
 from frugal.core.declarations import PACKAGE
 from frugal.core.errors import ConfigError, say
 from frugal.core.schema_check import read_yaml
-from frugal.results.sidecars import write_apart
+from frugal.results.manifests import write_apart
 from frugal.run.reference.parts import table
 
 VERDICTS = {

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from frugal.acquire.bundles import FILES, export_policy, read_bundle
+from frugal.acquire.bundles import FILES, read_bundle
 from frugal.acquire.kinds import KINDS, load_policy
 from frugal.acquire.policies.cascade import CascadePolicies, ClassPath
 from frugal.acquire.rollouts import roll_out, visited_sets
@@ -22,22 +22,12 @@ from frugal.core.errors import DataError, say
 from frugal.core.layout import Layout
 from frugal.core.region_words import not_offered
 from frugal.core.regions import Hole
-from frugal.core.schema_check import as_item
 from frugal.core.stored import StoredArrays
 from frugal.core.studies import adviser_of
 from frugal.core.world import World
 from frugal.data.tables import available_panels, table_from_frames
 from frugal.learn.short_trees import FeatureWords, fit_short_tree
 from frugal.results.files import read_payload
-from frugal.results.manifests import write_apart
-
-_EXPORT = """A policy as an ONNX graph, for other programs.
-
-Inputs: `values` (encoded columns, float64, NaN where unknown), `acquired` and `available` (panels,
-truth), a row for each state. Outputs: `probabilities` of each panel and, last, of stopping, and
-`belief`, the class probabilities. Names of columns, panels and classes are in the model. Kinds that
-`decide` does not try have no graph.
-"""
 
 MOST_UNITS = 3000  # evenly spaced over the table
 SHOWN_FIRST = 3  # panels that a line on a member names
@@ -234,33 +224,3 @@ def _column(layout: Layout, index: int, values: np.ndarray) -> FeatureWords:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
-
-
-def export_command(words: list[str]) -> int:
-    """Write the graph; returns the exit status.
-
-    Raises:
-        DataError: the folder holds no bundle, or its policy cannot be written as a graph.
-    """
-    parser = command_parser("export", _EXPORT)
-    parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="folder of a policy")
-    parser.add_argument("model", type=Path, metavar="MODEL.onnx")
-    args = parser.parse_args(words)
-    if args.model.suffix != ".onnx":
-        raise DataError(f"{args.model} is to hold an ONNX graph; let its name end in .onnx")
-    bundle = read_bundle(args.bundle)
-    content = export_policy(bundle)
-    write_apart(args.model, content)
-    columns, panels, classes = (
-        ", ".join(map(as_item, names))
-        for names in (
-            bundle.layout.columns,
-            [panel.name for panel in bundle.layout.actions],
-            bundle.layout.classes,
-        )
-    )
-    say(
-        f"{args.model}: an agent of kind {bundle.kind!r}, {len(content):,} bytes; columns "
-        f"{columns}; panels {panels}; classes {classes}"
-    )
-    return 0

@@ -14,7 +14,7 @@ USED_FIRST = {
     "init TABLE --label COLUMN": "the YAML of one's own table",
     "advise FOLDER CASES": "the next panel, or treatment, for each new case",
     "report FOLDER": "an answer that a command left, in words",
-    "export POLICY FILE.onnx": "a policy as an ONNX graph",
+    "export FOLDER FILE": "a policy as SQL, rules in JSON, ONNX, or a form of REDCap",
     "audit": "whether results are unchanged since they were made",
     "diff A B": "which numbers moved between two runs, and why",
 }

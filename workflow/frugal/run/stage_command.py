@@ -30,7 +30,7 @@ COMMANDS = {
     "init": "run.init_command",
     "advise": "run.advise",
     "report": "library.report_command",
-    "export": "run.describe",
+    "export": "run.export",
     "audit": "run.audit",
     "diff": "run.audit",
     "describe": "run.describe",

@@ -516,7 +516,9 @@ def graph_of_windows(state: State, policy: Any, member: int) -> GraphOutputs:
     together = each[0].beside(*each[1:])
     probability = together / together.sum()
     least = (probability @ -policy.relative).max() * -1.0
-    return _graph_of(state, of_class, 0, stage, least, probability)
+    cheapest = (probability @ -policy.errors).argmax().equals(np.arange(k)).of_kind("d")
+    path = _graph_of(state, of_class, 0, stage, least, probability)
+    return replace(path, verdict=cheapest)
 
 
 def _stage(sets: Sequence[np.ndarray], acquired: np.ndarray) -> np.ndarray:

@@ -4,6 +4,8 @@ For judging one's own policy by the estimators of `afape`. They read values of f
 panels that they acquired, and must not know costs, labels or missingness.
 """
 
+import functools
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from frugal.acquire.kinds import AgentKind, Saved
+from frugal.acquire.onnx_graph import GraphNode, GraphOutputs, State
 from frugal.acquire.reading import SingleWithoutVerdict
 from frugal.core.episodes import Law, Panels, RowPanels, RowValues, Traits, Values
 from frugal.core.errors import ConfigError
@@ -45,6 +48,14 @@ class RangeCondition:
         coded = (values[:, list(self.codes)] == 1).any(axis=1)
         return (number > self.above) & (number < self.below) & ~coded
 
+    def node(self, values: GraphNode) -> GraphNode:
+        """`holds` in a graph. (m, 1)"""
+        number = values.columns(self.column, self.column + 1)
+        ends = [number > self.above] if np.isfinite(self.above) else [number.known()]
+        ends += [number < self.below] if np.isfinite(self.below) else []
+        ends += [~values.columns(j, j + 1).equals(1.0) for j in self.codes]
+        return functools.reduce(operator.and_, ends)
+
     def words(self, row: Float[np.ndarray, " d"], columns: Sequence[str]) -> str:
         """The condition, and the number of a row for which it holds."""
         ends = {"above": self.above, "below": self.below}
@@ -75,6 +86,11 @@ class LevelCondition:
     def holds(self, values: Float[np.ndarray, "n d"]) -> Bool[np.ndarray, " n"]:
         """True where the condition holds. (n,)"""
         return (values[:, list(self.columns)] == 1).any(axis=1)
+
+    def node(self, values: GraphNode) -> GraphNode:
+        """`holds` in a graph. (m, 1)"""
+        levels = [values.columns(j, j + 1).equals(1.0) for j in self.columns]
+        return functools.reduce(operator.or_, levels)
 
     def words(self, row: Float[np.ndarray, " d"], columns: Sequence[str]) -> str:
         """The level of a row for which the condition holds."""
@@ -257,6 +273,25 @@ def build(settings: Mapping[str, Any], layout: Layout, stored: Saved) -> RulePol
     return rule_policy(settings["steps"], layout)
 
 
+def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
+    """The steps in order, as `RulePolicy._steps`."""
+    none = state.acquired.columns(0, 1) & False
+    undecided, possible = ~none, state.acquired | state.open
+    passed, ordered = [none] * state.panels, [none] * state.panels
+    for step in policy.steps:
+        j = step.panel
+        applies = undecided & possible.columns(j, j + 1) & ~passed[j]
+        for condition in step.conditions:
+            if not policy.free_columns[condition.column]:
+                shown = np.flatnonzero(policy.provides[:, condition.column]).tolist()
+                applies = applies & functools.reduce(operator.or_, [passed[i] for i in shown])
+            applies = applies & condition.node(state.values)
+        chosen = applies & ~state.acquired.columns(j, j + 1)
+        passed[j], ordered[j] = passed[j] | applies, ordered[j] | chosen
+        undecided = undecided & ~chosen
+    return GraphOutputs(ordered[0].beside(*ordered[1:], undecided).of_kind("d"), None)
+
+
 RULE = AgentKind(
     name="rule",
     build=build,
@@ -265,6 +300,7 @@ RULE = AgentKind(
         "steps": ("RuleSteps", "in order; each acquires its panel if all its conditions hold")
     },
     doc="one's own rule: panels in order, each under conditions",
+    graph=_graph,
     looks={"rule": (94, "own rule", "grey", "8")},
     names={"steps": "steps"},
 )
