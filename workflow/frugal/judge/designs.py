@@ -27,6 +27,7 @@ from jaxtyping import Bool, Float, Int
 
 from frugal.judge.choice import Choice
 from frugal.judge.comparisons import compare, gaussian
+from frugal.judge.information_value import Belief
 from frugal.judge.intervals import effective_sample_size
 from frugal.judge.semi_offline import Paths, least_probability
 from frugal.judge.verdicts import LEAST_ESS
@@ -397,21 +398,19 @@ def _true_costs(
     return (part * seen + np.sqrt(part * errors) * rng.standard_normal(part.shape)) @ axes.T
 
 
-def believed(
-    policies: Compared,
-) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, "k k"]]:
-    """Mean and covariance of the costs less their mean, given the records. (k,), (k, k)
+def believed(policies: Compared) -> Belief:
+    """Costs less their mean, given the records, by mean and covariance.
 
     Those of the mixture over τ² that `expected` draws from.
     """
-    axes, errors, seen, real, chance = _given(
-        policies.estimate - policies.estimate.mean(), policies.covariance(0.0, None)
-    )
+    now = policies.covariance(0.0, None)
+    centred = policies.estimate - policies.estimate.mean()
+    axes, errors, seen, real, chance = _given(centred, now)
     each = real * seen
     mean = chance @ each
     within = np.diag(chance @ (real * errors))
     between = (each - mean).T @ (chance[:, None] * (each - mean))
-    return axes @ mean, axes @ (within + between) @ axes.T
+    return Belief(axes @ mean, axes @ (within + between) @ axes.T, now)
 
 
 def _given(

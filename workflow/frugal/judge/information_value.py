@@ -17,6 +17,7 @@ further records, too, is left out, and so are policies that cannot be judged yet
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
@@ -61,26 +62,32 @@ def _normal(dimensions: int) -> Float[np.ndarray, "b d"]:
     return ndtri(Sobol(dimensions, rng=0).random_base2(LOG2_POINTS))
 
 
-def of_knowing(mean: Float[np.ndarray, " k"], covariance: Float[np.ndarray, "k k"]) -> float:
-    """EVPI a case."""
-    return max(float(mean.min()) - least_expected(mean, covariance), 0.0)
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """Costs of k policies as the present records leave them.
 
-
-def of_records(
-    mean: Float[np.ndarray, " k"],
-    covariance: Float[np.ndarray, "k k"],
-    now: Float[np.ndarray, "k k"],
-    then: Float[np.ndarray, "k k"],
-) -> float:
-    """EVSI a case.
-
-    Args:
-        mean: of the costs, given the present records. (k,)
-        covariance: of them. (k, k)
-        now: of the estimates from the present records. (k, k)
-        then: the same once the further ones are there. (k, k)
+    Attributes:
+        mean: of the costs; a constant for all does not matter. (k,)
+        covariance: of the costs. (k, k)
+        now: of their estimates from the present records, as sampled. (k, k)
     """
-    return of_knowing(mean, _of_later_mean(covariance, now, then))
+
+    mean: Float[np.ndarray, " k"]
+    covariance: Float[np.ndarray, "k k"]
+    now: Float[np.ndarray, "k k"]
+
+    @property
+    def perfect(self) -> float:
+        """EVPI a case."""
+        return _saving(self.mean, self.covariance)
+
+    def sample(self, then: Float[np.ndarray, "k k"]) -> float:
+        """EVSI a case, by the covariance of the estimates with the further records."""
+        return _saving(self.mean, _of_later_mean(self.covariance, self.now, then))
+
+
+def _saving(mean: np.ndarray, covariance: np.ndarray) -> float:
+    return max(float(mean.min()) - least_expected(mean, covariance), 0.0)
 
 
 def _of_later_mean(covariance: np.ndarray, now: np.ndarray, then: np.ndarray) -> np.ndarray:
@@ -98,50 +105,79 @@ def _of_later_mean(covariance: np.ndarray, now: np.ndarray, then: np.ndarray) ->
     return back @ gained @ back.T
 
 
-class Prices(NamedTuple):
-    """What a saving is worth, and what records cost.
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """Further records of a kind.
 
     Attributes:
-        cases: that are decided in all.
-        record: price of a further record.
+        price: of a record.
+        most: number that there can be.
+        then: number of records → covariance of the estimates with them.
+    """
+
+    price: float
+    most: float
+    then: Callable[[float], Float[np.ndarray, "k k"]]
+
+
+class Worth(NamedTuple):
+    """What records of a kind are worth and cost.
+
+    Attributes:
+        records: their number.
+        value: EVSI a case.
+        cost: of all these records, with the set-up.
+        net: expected net benefit: the value for all cases, less the cost.
+        best: number of the largest net benefit; 0 where none pays.
+        best_net: that.
+    """
+
+    records: int
+    value: float
+    cost: float
+    net: float
+    best: int
+    best_net: float
+
+
+def worth(belief: Belief, kind: Kind, records: int, cases: float, set_up: float = 0.0) -> Worth:
+    """Of at most so many records, and the number that is best.
+
+    Args:
+        belief: costs as the present records leave them.
+        kind: of records.
+        records: number; all that there can be where it is more.
+        cases: that are decided in all, and cost less by the value.
         set_up: price of recording any.
     """
 
-    cases: float
-    record: float
-    set_up: float
+    def net(number: float) -> float:
+        return cases * belief.sample(kind.then(number)) - set_up - kind.price * number
 
-    def net(self, value: float, records: float) -> float:
-        """Expected net benefit of records: value · cases − set-up − price · records."""
-        return self.cases * value - self.set_up - self.record * records
-
-    def most(self, value: float) -> float:
-        """Records beyond which even certainty, worth `value` a case, does not pay."""
-        left = max(self.net(value, 0.0), 0.0)
-        return left / self.record if self.record > 0 else np.inf
+    number = int(min(records, kind.most))
+    cost = set_up + kind.price * number
+    left = max(cases * belief.perfect - set_up, 0.0)  # certainty pays for no more records
+    able = min(kind.most, left / kind.price) if kind.price > 0 else kind.most
+    best = _best_number(net, able) if left > 0 else 0
+    value = belief.sample(kind.then(number))
+    return Worth(number, value, cost, cases * value - cost, best, net(best) if best else 0.0)
 
 
-def best_number(net: Callable[[float], float], most: float) -> int:
-    """Number of records of the largest net benefit, at most `most`; 0 where none pays.
+def _best_number(net: Callable[[float], float], most: float) -> int:
+    """Number of records of the largest net benefit; 0 where none pays.
 
     Several numbers are tried, as the value of few records may be convex (nothing, until there are
-    enough to change the choice); between the neighbours of the best the search is by Brent's
-    method, golden sections included.
+    enough to change the choice); the search between the neighbours of the best narrows by golden
+    sections, or faster where it can (Brent).
     """
     if most < 1:
         return 0
-    grid = np.linspace(0.0, np.log(most), 1 + int(np.ceil(PER_DECADE * np.log10(most))) or 1)
-    values = [net(float(np.exp(x))) for x in grid]
-    at = int(np.argmax(values))
-    low, high = grid[max(at - 1, 0)], grid[min(at + 1, len(grid) - 1)]
-    tried = [float(np.exp(grid[at]))]
-    if high > low:
-        found = minimize_scalar(
-            lambda x: -net(float(np.exp(x))),
-            bounds=(low, high),
-            method="bounded",
-            options={"xatol": CLOSE},
-        )
-        tried.append(float(np.exp(found.x)))
-    number = round(max(tried, key=net))
+    grid = np.linspace(0.0, np.log(most), 2 + int(PER_DECADE * np.log10(most)))
+    at = int(np.argmax([net(float(np.exp(x))) for x in grid]))
+    ends = (grid[max(at - 1, 0)], grid[min(at + 1, len(grid) - 1)])
+    found = minimize_scalar(
+        lambda x: -net(float(np.exp(x))), bounds=ends, method="bounded", options={"xatol": CLOSE}
+    )
+    tried = {int(np.exp(grid[at]) + 1e-9), round(float(np.exp(found.x)))}
+    number = max(sorted(tried), key=net)
     return number if net(number) > 0 else 0
