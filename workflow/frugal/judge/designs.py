@@ -45,6 +45,7 @@ SEED, DRAWS = 0, 1000  # of preposterior estimates
 ROUNDING = 1 + 1e-9  # of the money
 SMALLEST = 1e-12
 SPREADS = np.geomspace(1e-3, 1e2, 40)  # prior variances of costs, per mean variance of their errors
+MERGED = 4  # of them, for the value of records
 
 Box = dict[int, tuple[float, float]]  # column → least value, value below which it lies
 
@@ -399,18 +400,16 @@ def _true_costs(
 
 
 def believed(policies: Compared) -> Belief:
-    """Costs less their mean, given the records, by mean and covariance.
+    """Costs less their mean, given the records: a normal law for each prior variance of `_given`.
 
-    Those of the mixture over τ² that `expected` draws from.
+    Neighbouring prior variances are merged.
     """
     now = policies.covariance(0.0, None)
     centred = policies.estimate - policies.estimate.mean()
     axes, errors, seen, real, chance = _given(centred, now)
-    each = real * seen
-    mean = chance @ each
-    within = np.diag(chance @ (real * errors))
-    between = (each - mean).T @ (chance[:, None] * (each - mean))
-    return Belief(axes @ mean, axes @ (within + between) @ axes.T, now)
+    part = real.reshape(-1, MERGED, len(errors)).mean(axis=1)
+    covariance = np.einsum("ai,si,bi->sab", axes, part * errors, axes)
+    return Belief(chance.reshape(-1, MERGED).sum(axis=1), part * seen @ axes.T, covariance, now)
 
 
 def _given(

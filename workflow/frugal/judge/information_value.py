@@ -16,7 +16,7 @@ Sobol points, the same for every covariance. Policies stay as they are: that the
 further records, too, is left out, and so are policies that cannot be judged yet. Knows arrays only.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -64,26 +64,34 @@ def _normal(dimensions: int) -> Float[np.ndarray, "b d"]:
 
 @dataclass(frozen=True, eq=False)
 class Belief:
-    """Costs of k policies as the present records leave them.
+    """Costs of k policies as the present records leave them: one of s normal laws.
+
+    Which law holds is taken as known when a policy is chosen: values are means over the laws.
 
     Attributes:
-        mean: of the costs; a constant for all does not matter. (k,)
-        covariance: of the costs. (k, k)
+        weight: probability of each law. (s,)
+        mean: of the costs; a constant for all does not matter. (s, k)
+        covariance: of the costs. (s, k, k)
         now: of their estimates from the present records, as sampled. (k, k)
     """
 
-    mean: Float[np.ndarray, " k"]
-    covariance: Float[np.ndarray, "k k"]
+    weight: Float[np.ndarray, " s"]
+    mean: Float[np.ndarray, "s k"]
+    covariance: Float[np.ndarray, "s k k"]
     now: Float[np.ndarray, "k k"]
 
     @property
     def perfect(self) -> float:
         """EVPI a case."""
-        return _saving(self.mean, self.covariance)
+        return self._mean_saving(self.covariance)
 
     def sample(self, then: Float[np.ndarray, "k k"]) -> float:
         """EVSI a case, by the covariance of the estimates with the further records."""
-        return _saving(self.mean, _of_later_mean(self.covariance, self.now, then))
+        return self._mean_saving([_of_later_mean(each, self.now, then) for each in self.covariance])
+
+    def _mean_saving(self, spread: Sequence[np.ndarray] | np.ndarray) -> float:
+        savings = [_saving(m, p) for m, p in zip(self.mean, spread, strict=True)]
+        return float(self.weight @ np.array(savings))
 
 
 def _saving(mean: np.ndarray, covariance: np.ndarray) -> float:
@@ -116,8 +124,8 @@ class Kind:
     """
 
     price: float
-    most: float
-    then: Callable[[float], Float[np.ndarray, "k k"]]
+    most: int | float
+    then: Callable[[int | float], Float[np.ndarray, "k k"]]
 
 
 class Worth(NamedTuple):
@@ -151,7 +159,7 @@ def worth(belief: Belief, kind: Kind, records: int, cases: float, set_up: float 
         set_up: price of recording any.
     """
 
-    def net(number: float) -> float:
+    def net(number: int | float) -> float:
         return cases * belief.sample(kind.then(number)) - set_up - kind.price * number
 
     number = int(min(records, kind.most))
@@ -163,7 +171,7 @@ def worth(belief: Belief, kind: Kind, records: int, cases: float, set_up: float 
     return Worth(number, value, cost, cases * value - cost, best, net(best) if best else 0.0)
 
 
-def _best_number(net: Callable[[float], float], most: float) -> int:
+def _best_number(net: Callable[[int | float], float], most: int | float) -> int:
     """Number of records of the largest net benefit; 0 where none pays.
 
     Several numbers are tried, as the value of few records may be convex (nothing, until there are

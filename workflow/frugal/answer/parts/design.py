@@ -88,7 +88,10 @@ def _value(
     year = settings.get("cases_a_year")
     if year is None:
         return None
-    years, set_up = settings.get("years") or 1.0, settings.get("record_set_up") or 0.0
+    stated = {"years": 1.0, "record_set_up": 0.0} | {
+        k: v for k, v in settings.items() if v is not None
+    }
+    years, set_up = stated["years"], stated["record_set_up"]
     belief, further = believed(policies), settings["design"]
     kinds = _kinds(settings.get("record_price"), policies, design, price_of, observed)
     names = np.array([panel.name for panel in data.actions])
