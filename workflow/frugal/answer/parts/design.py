@@ -88,10 +88,8 @@ def _value(
     year = settings.get("cases_a_year")
     if year is None:
         return None
-    stated = {"years": 1.0, "record_set_up": 0.0} | {
-        k: v for k, v in settings.items() if v is not None
-    }
-    years, set_up = stated["years"], stated["record_set_up"]
+    set_up, years = settings.get("record_set_up") or 0.0, settings.get("years")
+    years = 1.0 if years is None else years
     belief, further = believed(policies), settings["design"]
     kinds = _kinds(settings.get("record_price"), policies, design, price_of, observed)
     names = np.array([panel.name for panel in data.actions])
@@ -146,12 +144,17 @@ def _kinds(
         MOST_CASES,
         lambda n: policies.covariance(n, design.of_rows),
     )
-    kinds = [("new", every, whole), ("design", design.sets.any(axis=0), planned)]
-    for j in np.flatnonzero(every).tolist():
-        one, lack = np.arange(len(every)) == j, int((~observed[:, j]).sum())
-        then = lambda n, j=j, lack=lack: policies.completed(n / lack, j)  # noqa: E731
-        kinds.append(("present", one, Kind(of_set(one), lack, then)))
-    return kinds
+
+    def completing(j: int) -> Kind:
+        lack = int((~observed[:, j]).sum())
+        price_of_one = of_set(np.arange(len(every)) == j)
+        return Kind(price_of_one, lack, lambda n: policies.completed(n / lack, j))
+
+    present = [
+        ("present", np.arange(len(every)) == j, completing(j))
+        for j in np.flatnonzero(every).tolist()
+    ]
+    return [("new", every, whole), ("design", design.sets.any(axis=0), planned), *present]
 
 
 def _strata(design: Design, boxes: list[Box], data: Table) -> list[dict[str, Any]]:
