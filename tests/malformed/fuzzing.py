@@ -251,6 +251,7 @@ _LOADED |= {"free": ["age", "sex"], "positive": True, "unit": "EUR", "leave_out"
 _LOADED |= {"unlabelled": "drop", "predict": None, "name": "t"}
 _LOADED |= {"config": {"seed": 1, "afape": {"answer": {"gamma": 1.5}}}, "sensitive": None}
 _LOADED |= {"causes": None, "audit_habit": False, "design": None, "recorded": None}
+_LOADED |= {"cases_a_year": None, "years": None, "record_price": None, "record_set_up": None}
 _LOADED |= {"transport": None, "refer": None, "refer_risk": None, "most_missed": None, "cores": 1}
 _FILED = {
     key: _LOADED[key]

@@ -1,6 +1,7 @@
 """Candidates learned on four folds and followed along the fifth; the answer that comes of them."""
 
 import json
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -111,7 +112,8 @@ def section(name, choice):
 @pytest.fixture(scope="module")
 def chain():
     """By costs."""
-    return answered(drawn(0), AGENTS, ("A", "B"), parts={"design": {"design": 300, "budget": 2.0}})
+    money = {"design": 300, "budget": 2.0, "cases_a_year": 1e5, "years": 2.0}
+    return answered(drawn(0), AGENTS, ("A", "B"), parts={"design": money})
 
 
 @pytest.fixture(scope="module")
@@ -290,13 +292,41 @@ def test_the_design_is_a_protocol_within_the_money(chain):
     )
     assert price == pytest.approx(design["price"])
     assert design["price"] <= design["money"] == 2.0
-    assert len(section("design", choice).sentences) == 1
+    assert len(section("design", choice).sentences) == 2
     rows = section("design", choice).table
     assert rows is not None
     assert len(rows) == len(protocol["strata"])
     alone = {**choice, "short_list": ["never"], "design": {"cases": 300, "protocol": None}}
     (sentence,) = section("design", alone).sentences
     assert sentence == "No design of further cases: one policy alone may be the best."
+
+
+def test_the_design_states_what_records_of_each_kind_are_worth(chain):
+    choice = chain["choice"]
+    value = choice["design"]["value"]
+    kinds = value["kinds"]
+    assert [each["of"] for each in kinds[:2]] == ["new", "design"]
+    assert [each["panels"] for each in kinds[2:]] == [[name] for name in kinds[0]["panels"]]
+    price = {"A": 1.0, "B": 2.0}
+    for each in (kinds[0], *kinds[2:]):
+        assert each["price"] == pytest.approx(sum(price[name] for name in each["panels"]))
+    assert kinds[0]["records"] == 300
+    for each in kinds:
+        assert 0 <= each["value"] <= value["perfect"] * (1 + 1e-3)
+        assert each["cost"] == pytest.approx(each["price"] * each["records"])
+        assert each["net"] == pytest.approx(2 * each["a_year"] - each["cost"])
+        assert each["best_net"] >= max(each["net"], 0) * (1 - 1e-2)
+    for name, each in value["panels"].items():
+        assert each <= value["perfect"] * (1 + 1e-3), name
+    said = section("design", choice).sentences[1]
+    assert re.match(
+        r"\d+ more records .* cost .* EUR and are worth .* EUR a year for 2 years", said
+    )
+    dear = [{**each, "best": 0, "best_net": 0.0, "net": -9.0} for each in kinds[:1]]
+    design = {**choice["design"], "value": {**value, "kinds": dear, "years": 1.0}}
+    (_, said) = section("design", {**choice, "design": design}).sentences
+    assert said.startswith("More records do not pay: 300 with all panels cost ")
+    assert said.endswith("EUR a year.")
 
 
 def test_the_report_has_the_answer_as_a_card_in_the_words_of_the_text(chain):

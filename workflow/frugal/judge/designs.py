@@ -19,7 +19,7 @@ change. Knows no file.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -27,6 +27,7 @@ from jaxtyping import Bool, Float, Int
 
 from frugal.judge.choice import Choice
 from frugal.judge.comparisons import compare, gaussian
+from frugal.judge.information_value import Belief
 from frugal.judge.intervals import effective_sample_size
 from frugal.judge.semi_offline import Paths, least_probability
 from frugal.judge.verdicts import LEAST_ESS
@@ -44,6 +45,7 @@ SEED, DRAWS = 0, 1000  # of preposterior estimates
 ROUNDING = 1 + 1e-9  # of the money
 SMALLEST = 1e-12
 SPREADS = np.geomspace(1e-3, 1e2, 40)  # prior variances of costs, per mean variance of their errors
+MERGED = 4  # of them, for the value of records
 
 Box = dict[int, tuple[float, float]]  # column → least value, value below which it lies
 
@@ -60,6 +62,7 @@ class PolicyPair:
         excess: e_a and e_b. (2, m)
         requests: whether S_a, S_b and both together hold an incomplete panel. (3, m)
         chance: π of these as records are now. (3, m)
+        lacking: panel → π of these without the panel; None: no panel is asked about. (3, m)
     """
 
     spread: float
@@ -69,6 +72,7 @@ class PolicyPair:
     excess: Float[np.ndarray, "2 m"]
     requests: Bool[np.ndarray, "3 m"]
     chance: Float[np.ndarray, "3 m"]
+    lacking: Callable[[int], Float[np.ndarray, "3 m"]] | None = None
 
     def variance(self, share: float, by_design: Float[np.ndarray, " n"] | None) -> float:
         """Of the difference, times the number of rows.
@@ -77,10 +81,18 @@ class PolicyPair:
             share: of further cases among all.
             by_design: probability of recording each present row; None: recorded as before. (n,)
         """
-        a, b, union = self.chance
-        if by_design is not None:
-            drawn = np.where(self.requests, by_design[self.rows], 1.0)
-            a, b, union = (1 - share) * self.chance + share * drawn
+        if by_design is None:
+            return self._variance(self.chance)
+        drawn = np.where(self.requests, by_design[self.rows], 1.0)
+        return self._variance((1 - share) * self.chance + share * drawn)
+
+    def completed(self, share: float, panel: int) -> float:
+        """The same, once a share of the rows that lack a panel, drawn at random, hold it."""
+        assert self.lacking is not None
+        return self._variance(self.chance + share * (self.lacking(panel) - self.chance))
+
+    def _variance(self, chance: Float[np.ndarray, "3 m"]) -> float:
+        a, b, union = chance
         e_a, e_b = self.excess
         each = e_a**2 / a + e_b**2 / b - 2 * e_a * e_b * union / (a * b)
         return self.scale * (self.spread + max(float(self.weight @ each), 0.0))
@@ -107,12 +119,19 @@ class Compared:
         self, further: int | float, by_design: Float[np.ndarray, " n"] | None
     ) -> Float[np.ndarray, "k k"]:
         """Of the estimates less their mean, with further rows. (k, k)"""
-        n, k = len(self.requested), len(self.estimate)
+        rows = len(self.requested) + further
+        return self._joint(lambda pair: pair.variance(further / rows, by_design) / rows)
+
+    def completed(self, share: float, panel: int) -> Float[np.ndarray, "k k"]:
+        """The same, once a share of the rows that lack a panel hold it. (k, k)"""
+        return self._joint(lambda pair: pair.completed(share, panel) / len(self.requested))
+
+    def _joint(self, variance: Callable[[PolicyPair], float]) -> Float[np.ndarray, "k k"]:
+        k = len(self.estimate)
         squared = np.full((k, k), np.nan)
         np.fill_diagonal(squared, 0.0)
         for (a, b), pair in self.pairs.items():
-            variance = pair.variance(further / (n + further), by_design) / (n + further)
-            squared[a, b] = squared[b, a] = variance
+            squared[a, b] = squared[b, a] = variance(pair)
         squared[np.isnan(squared)] = np.nanmax(squared)  # of pairs that no row shows
         centred = np.eye(k) - 1 / k
         values, axes = np.linalg.eigh(-centred @ squared @ centred / 2)
@@ -175,7 +194,12 @@ def _pair(
     spread = float((first[0] - first[1]).var())
     unscaled = PolicyPair(spread, 1.0, rows, 1 / chance[2] / n, excess, requests, chance)
     scale = reported / max(unscaled.variance(0.0, None), SMALLEST)
-    return PolicyPair(spread, scale, rows, unscaled.weight, excess, requests, chance)
+
+    def lacking(panel: int) -> Float[np.ndarray, "3 m"]:
+        fewer = sets & (np.arange(sets.shape[2]) != panel)
+        return np.stack([_of_rows(each, rows, missingness) for each in fewer])
+
+    return replace(unscaled, scale=scale, lacking=lacking)
 
 
 def _of_rows(
@@ -368,9 +392,36 @@ def _true_costs(
     covariance: Float[np.ndarray, "k k"],
     rng: np.random.Generator,
 ) -> Float[np.ndarray, "b k"]:
-    """Draws of costs less their mean, given estimates of them.
+    """Draws of costs less their mean, given estimates of them, under the prior of `_given`."""
+    axes, errors, seen, real, chance = _given(estimate, covariance)
+    drawn = rng.choice(len(SPREADS), DRAWS, p=chance)
+    part = real[drawn]
+    return (part * seen + np.sqrt(part * errors) * rng.standard_normal(part.shape)) @ axes.T
 
-    The prior is N(0, τ²) for every policy, and log τ² is uniform over `SPREADS`.
+
+def believed(policies: Compared) -> Belief:
+    """Costs less their mean, given the records: a normal law for each prior variance of `_given`.
+
+    Neighbouring prior variances are merged.
+    """
+    now = policies.covariance(0.0, None)
+    centred = policies.estimate - policies.estimate.mean()
+    axes, errors, seen, real, chance = _given(centred, now)
+    part = real.reshape(-1, MERGED, len(errors)).mean(axis=1)
+    covariance = np.einsum("ai,si,bi->sab", axes, part * errors, axes)
+    return Belief(chance.reshape(-1, MERGED).sum(axis=1), part * seen @ axes.T, covariance, now)
+
+
+def _given(
+    estimate: Float[np.ndarray, " k"], covariance: Float[np.ndarray, "k k"]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Law of costs less their mean, given estimates of them, for each prior variance τ².
+
+    The prior is N(0, τ²) for every policy, and log τ² is uniform over `SPREADS`, s of them.
+
+    Returns:
+        Axes of the errors (k, k − 1), their variances and the estimate along them (k − 1,), of a
+        difference that is seen the share that is no noise (s, k − 1), probability of each τ² (s,).
     """
     errors, axes = (part[..., 1:] for part in np.linalg.eigh(covariance))  # the first is the mean's
     errors = np.maximum(errors, SMALLEST)
@@ -378,9 +429,7 @@ def _true_costs(
     total = errors + SPREADS[:, None] * errors.mean()
     log_chance = -0.5 * (along**2 / total + np.log(total)).sum(axis=1)
     chance = np.exp(log_chance - log_chance.max())
-    drawn = rng.choice(len(SPREADS), DRAWS, p=chance / chance.sum())
-    real = 1 - errors / total[drawn]  # of a difference that is seen, the share that is no noise
-    return (real * along + np.sqrt(real * errors) * rng.standard_normal(real.shape)) @ axes.T
+    return axes, errors, along, 1 - errors / total, chance / chance.sum()
 
 
 def cases_needed(policies: Compared, design: Design | None) -> float:

@@ -15,4 +15,8 @@ class PartOptions(TypedDict, total=False):
     refer_risk: float | None
     audit_habit: bool | None
     design: int | None
+    cases_a_year: float | None
+    years: float | None
+    record_price: float | None
+    record_set_up: float | None
     transport: str | Path | None

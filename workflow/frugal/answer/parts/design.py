@@ -1,9 +1,10 @@
-"""Panels to record next: a design for further cases as a protocol, and in words.
+"""Panels to record next: a design for further cases as a protocol, what it is worth, and in words.
 
-Numbers come from `judge/designs.py`; `answer/recorded.py` reads the protocol back.
+Numbers come from `judge/designs.py` and `judge/information_value.py`; `answer/recorded.py` reads
+the protocol back.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,21 @@ import pandas as pd
 from frugal.answer.evidence import Judged
 from frugal.answer.part import Part, Section, Shown
 from frugal.core.table import Table
-from frugal.judge.designs import Box, Design, cases_needed, compared, designed, expected
+from frugal.judge.designs import (
+    MOST_CASES,
+    Box,
+    Compared,
+    Design,
+    believed,
+    cases_needed,
+    compared,
+    designed,
+    expected,
+)
+from frugal.judge.information_value import Kind, worth
 from frugal.judge.verdicts import joined, number, percent
+
+PriceOf = Callable[[np.ndarray], np.ndarray]
 
 NAME = "design"
 SHOWN = 3  # strata that a sentence names
@@ -57,8 +71,90 @@ def _content(judged: Judged) -> dict[str, Any] | None:
         "sure": {name: each.sure for name, each in then.items()},
         "needed": {n: round(value) if np.isfinite(value) else None for n, value in needed.items()},
         "shares": design.share.tolist(),
+        "value": _value(settings, policies, design, price_of, record_law.observed, data),
         "protocol": {"first_row": first_row, "strata": _strata(design, boxes, data)},
     }
+
+
+def _value(
+    settings: Mapping[str, Any],
+    policies: Compared,
+    design: Design,
+    price_of: PriceOf,
+    observed: np.ndarray,
+    data: Table,
+) -> dict[str, Any] | None:
+    """Expected value of certainty and of records of each kind; None without `cases_a_year`."""
+    year = settings.get("cases_a_year")
+    if year is None:
+        return None
+    set_up, years = settings.get("record_set_up") or 0.0, settings.get("years")
+    years = 1.0 if years is None else years
+    belief, further = believed(policies), settings["design"]
+    kinds = _kinds(settings.get("record_price"), policies, design, price_of, observed)
+    names = np.array([panel.name for panel in data.actions])
+    documents = []
+    for of, panels, kind in kinds:
+        each = worth(belief, kind, further, year * years, set_up)
+        documents.append(
+            {"of": of, "panels": names[panels].tolist(), "price": kind.price}
+            | each._asdict()
+            | {"a_year": year * each.value, "exhausted": each.best >= int(kind.most)}
+        )
+    return {
+        "cases_a_year": year,
+        "years": years,
+        "set_up": set_up,
+        "perfect": belief.perfect,
+        "panels": {
+            names[panels][0]: belief.sample(kind.then(kind.most))
+            for of, panels, kind in kinds
+            if of == "present"
+        },
+        "kinds": documents,
+    }
+
+
+def _kinds(
+    price: float | None, policies: Compared, design: Design, price_of: PriceOf, observed: np.ndarray
+) -> list[tuple[str, np.ndarray, Kind]]:
+    """Kinds of further records: who is recorded, and which panels.
+
+    New cases hold all panels of the policies, or those that the design draws; present cases that
+    lack one of these panels, drawn at random, get it.
+
+    Args:
+        price: of a record; None: that of its panels.
+        policies: under comparison.
+        design: of new cases.
+        price_of: sets of panels.
+        observed: panels that records hold. (n, p)
+    """
+    every = np.asarray(policies.requested.any(axis=0))
+    drawn = float(design.share @ (design.chance * design.sets.any(axis=1)))
+
+    def of_set(panels: np.ndarray) -> float:
+        return float(price_of(panels[None])[0]) if price is None else price
+
+    whole = Kind(
+        of_set(every), MOST_CASES, lambda n: policies.covariance(n, np.ones(len(observed)))
+    )
+    planned = Kind(
+        design.price if price is None else price * drawn,
+        MOST_CASES,
+        lambda n: policies.covariance(n, design.of_rows),
+    )
+
+    def completing(j: int) -> Kind:
+        lack = int((~observed[:, j]).sum())
+        price_of_one = of_set(np.arange(len(every)) == j)
+        return Kind(price_of_one, lack, lambda n: policies.completed(n / lack, j))
+
+    present = [
+        ("present", np.arange(len(every)) == j, completing(j))
+        for j in np.flatnonzero(every).tolist()
+    ]
+    return [("new", every, whole), ("design", design.sets.any(axis=0), planned), *present]
 
 
 def _strata(design: Design, boxes: list[Box], data: Table) -> list[dict[str, Any]]:
@@ -133,8 +229,32 @@ def _sentences(shown: Shown) -> list[str]:
         )
     return [
         f"Of {design['cases']:,} further cases, record all of these panels or none, at random: "
-        f"{'; '.join(strata)}. This costs {number(design['price'])} {unit} a case. {then}"
+        f"{'; '.join(strata)}. This costs {number(design['price'])} {unit} a case. {then}",
+        *_worth(design, unit),
     ]
+
+
+def _worth(design: Mapping[str, Any], unit: str) -> list[str]:
+    """Whether more records pay, of the kind with the largest net benefit; none if not stated."""
+    value = design.get("value")
+    if value is None:
+        return []
+    best = max(value["kinds"], key=lambda kind: (kind["best_net"], kind["net"]))
+    which = {
+        "new": " with all panels",
+        "design": " by this design",
+        "present": f" of {joined(best['panels'])} for present cases that lack it",
+    }[best["of"]]
+    years = value["years"]
+    worth = (
+        f"cost {number(best['cost'])} {unit} and are worth {number(best['a_year'])} {unit} a year"
+        + ("" if years == 1 else f" for {number(years)} years")
+    )
+    records = f"{best['records']:,}"
+    if not best["best"]:
+        return [f"More records do not pay: {records}{which} {worth}."]
+    beyond = f"; beyond {number(best['best'])} they are not" if not best["exhausted"] else ""
+    return [f"{records} more records{which} {worth}{beyond}."]
 
 
 def _table(shown: Shown) -> pd.DataFrame | None:
@@ -165,7 +285,24 @@ DESIGN = Part(
             "Number",
             "number of further cases for which the answer states which panels to record, for at "
             "most `budget` a case",
-        )
+        ),
+        "cases_a_year": (
+            "Amount",
+            "with `design`, number of cases that a policy decides in a year; the answer states "
+            "what further records cost and are worth, and how many are best",
+        ),
+        "years": ("Amount", "years for which the policy is used; 1 by default"),
+        "record_price": (
+            "Amount",
+            "price of a further record; by default that of the panels recorded",
+        ),
+        "record_set_up": ("Amount", "price of recording any further case; 0 by default"),
+    },
+    needs={
+        "cases_a_year": ("cost", "design"),
+        "years": ("cases_a_year",),
+        "record_price": ("cases_a_year",),
+        "record_set_up": ("cases_a_year",),
     },
     reads=("budget",),
     section=Section("Records to come", _sentences, ("Records to come, by stratum", _table)),
