@@ -7,6 +7,7 @@ table of one row per unit. Knows no format.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,13 +36,13 @@ class Preset:
     Attributes:
         name: word of `--from`.
         holds: what its rows are, in words.
-        fields: column → where the format has it, in refusals.
+        lacks: unit, name → that a row has none, in refusals.
         read: of a file, its rows with some of `COLUMNS`.
     """
 
     name: str
     holds: str
-    fields: Mapping[str, str]
+    lacks: Mapping[str, str]
     read: Callable[[Path], LongFile]
 
 
@@ -117,48 +118,56 @@ def long_file(
     if not len(texts) and not none_yet:
         raise DataError(f"{path} holds no {preset.holds} with a value")
     for column in ("unit", "name"):
-        where = preset.fields[column]
-        long.refuse(long.absent(column), column, f"{where} is empty, which names the {column}")
-    of_measure = _measured(long, names, without)[1]
+        long.refuse(long.absent(column), column, preset.lacks[column])
+    of_measure = _require_one_measure(
+        long, lambda name: name not in without and (names is None or name in names)
+    )
     kept = [c for c in COLUMNS if c not in ("stay", "result") or not long.absent(c).all()]
     whole = replace(long, cells=long.cells[kept], remarks=(*long.remarks, *of_measure))
     whole.__dict__["style"] = long.style
     return whole
 
 
-def _measured(
-    long: LongFile, names: Collection[str] | None, without: Collection[str]
-) -> tuple[dict[str, str], list[str]]:
-    """Name → unit of measure of its numbers, and sentences on numbers without one.
+def _measures(long: LongFile) -> dict[str, dict[str, int]]:
+    """Name → unit of measure of its numbers → how many, the most first."""
+    is_number = ~np.isnan(long.quantities_in("value")[0])
+    counts: dict[str, dict[str, int]] = {}
+    pairs: Any = long.cells.loc[is_number, ["name", "measure"]].value_counts()
+    for (name, measure), count in pairs.items():
+        of = counts.setdefault(name, {})
+        same = next((unit for unit in of if _litres(unit) == _litres(measure)), measure)
+        of[same] = of.get(same, 0) + int(count)
+    return counts
+
+
+def _litres(unit: str) -> str:
+    """A unit of measure with one spelling of the litre: mg/dl is mg/dL."""
+    return unit.replace("l", "L")
+
+
+def _require_one_measure(long: LongFile, counted: Callable[[str], bool]) -> list[str]:
+    """Sentences on numbers without a unit of measure where others of their name have one.
 
     Raises:
         DataError: numbers of one name have several.
     """
-    is_number = ~np.isnan(long.quantities_in("value")[0])
-    cells = long.cells.loc[is_number, ["name", "measure"]]
-    cells = cells.assign(measure=cells["measure"].str.replace("l", "L"))  # mg/dl is mg/dL
-    unit_of: dict[str, str] = {}
     remarks = []
-    for name, of in cells.groupby("name", sort=False)["measure"]:
-        count = of.value_counts()
-        stated = count.drop("", errors="ignore")
-        counted = name not in without and (names is None or name in names)
-        if len(stated) > 1 and counted:
-            amounts = [f"{n:,} in {unit!r}" for unit, n in stated.items()]
+    for name, of in _measures(long).items():
+        stated = {unit: n for unit, n in of.items() if unit}
+        if not counted(name) or not stated:
+            continue
+        if len(stated) > 1:
+            amounts = listed(f"{n:,} in {unit}" for unit, n in stated.items())
             raise DataError(
-                f"{long.name}: numbers of {name!r} have several units of measure ("
-                f"{listed(amounts)}); convert them to one, or leave that name out"
+                f"{long.name}: numbers of {name!r} have several units of measure ({amounts}); "
+                "convert them to one, or leave that name out"
             )
-        if len(stated) == 1:
-            at = (is_number & (long.cells["name"] == name)).to_numpy()
-            written = long.cells.loc[at, "measure"]
-            unit_of[str(name)] = written[written != ""].value_counts().index[0]
-            if counted and len(count) > 1:
-                remarks.append(
-                    f"{long.name}: {count['']:,} of {len(of):,} numbers of {name!r} have no unit "
-                    f"of measure; they count as {unit_of[str(name)]!r}"
-                )
-    return unit_of, remarks
+        if "" in of:
+            remarks.append(
+                f"{long.name}: {of['']:,} of {sum(of.values()):,} numbers of {name!r} have no unit "
+                f"of measure; they count as {next(iter(stated))}"
+            )
+    return remarks
 
 
 def open_long(
@@ -204,10 +213,9 @@ def open_long(
     table[frame["unit"], frame["name"]] = frame["value"]
     opened = open_frame(pd.DataFrame(table, columns=names), place)
     shown = dict(zip(names, map(str, opened.cells.columns), strict=True))
-    measures = _measured(long, (), ())[0]
+    size = f"{int(has_value.sum()):,} values of {len(known):,} units"
     remarks = [
-        f"{path.name} holds {len(unit):,} values of {len(known):,} units ({form}), of each name "
-        f"the last: written anew as {place}",
+        f"{path.name} holds {size} ({form}), of each name the last: written anew as {place}",
         *(remark.removeprefix(f"{path.name}: ") for remark in long.remarks),
         *of_times,
     ]
@@ -217,7 +225,7 @@ def open_long(
         opened,
         remarks=(*remarks, *opened.remarks),
         where=str(path),
-        units={shown[name]: unit for name, unit in measures.items()},
+        units={shown[name]: unit for name, (unit, *_) in _measures(long).items() if unit},
     )
 
 

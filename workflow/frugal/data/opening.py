@@ -142,7 +142,7 @@ def open_table(
         from frugal.data.long_formats import open_long  # reads its own files as texts
 
         if header is not None or decimal is not None or sheet is not None:
-            raise DataError(f"{form} states how {path} is read; header, decimal and sheet do not")
+            raise DataError(f"{path} is read as {form}; header, decimal and sheet are of a table")
         return open_long(path, place, form, holds, without)
     opened = open_cells(path, place, header, sheet=sheet, holds=holds)
     cells = opened.cells.drop(columns=[name for name in without if name in opened.cells])

@@ -58,7 +58,7 @@ def _read(path: Path) -> LongFile:
         for record in (each for line in json_records(path) for each in _resources(line)):
             kind, status = record.text("resourceType"), record.text("status")
             if kind != "Observation" or status in _LEFT_OUT:
-                left_out[f"of type {kind}" if kind != "Observation" else status] += 1
+                left_out[status if kind == "Observation" else kind or "without a type"] += 1
                 continue
             same = {
                 # a reference is Patient/7, or an address that ends in it
@@ -78,7 +78,7 @@ def _read(path: Path) -> LongFile:
     read = rows_of(
         path,
         rows(),
-        lambda: (f"{path.name}: {n:,} resources {what} left out" for what, n in left_out.items()),
+        lambda: (f"{path.name}: left out: {n:,} {what}" for what, n in left_out.items()),
     )
     return replace(read, cells=read.cells.assign(name=by_words(read.cells["name"], words)))
 
@@ -86,6 +86,9 @@ def _read(path: Path) -> LongFile:
 FHIR = Preset(
     name="fhir",
     holds="Observation",
-    fields={"unit": "'subject.reference' of an Observation", "name": "'code' of an Observation"},
+    lacks={
+        "unit": "an Observation has no 'subject.reference'",
+        "name": "an Observation has no 'code' with a code or a text",
+    },
     read=_read,
 )

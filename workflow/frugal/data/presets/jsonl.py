@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import listed
@@ -57,12 +57,13 @@ class JsonRecord:
         value = self.content if of is None else of
         for key in keys:
             value = value.get(key) if isinstance(value, dict) else None
-        value = [] if value is None else value
-        if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
-            self._refuse(keys, value, "a list of objects")
-        return value
+        if value is None:
+            return []
+        if isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
+            return value
+        self._refuse(keys, value, "a list of objects")
 
-    def _refuse(self, keys: tuple[str, ...], value: Any, allowed: str) -> None:
+    def _refuse(self, keys: tuple[str, ...], value: Any, allowed: str) -> NoReturn:
         raise DataError(
             f"{self.where}: {'.'.join(keys)!r} is {shown_cell(value)}; allowed is {allowed}"
         )
@@ -90,7 +91,7 @@ def _parsed(text: bytes, name: str, line: int) -> Any:
     try:
         # numbers stay texts, which lose no digit; cells are read as those of other files are
         return json.loads(
-            text.decode("utf-8-sig"),
+            text.rstrip().decode("utf-8-sig"),
             parse_float=str,
             parse_int=str,
             parse_constant=str,
@@ -168,4 +169,9 @@ def _read(path: Path) -> LongFile:
     return rows_of(path, _rows(path), tuple)
 
 
-JSONL = Preset(name="jsonl", holds="object", fields={"unit": "'id'", "name": "'name'"}, read=_read)
+JSONL = Preset(
+    name="jsonl",
+    holds="object",
+    lacks={"unit": "'id' is empty", "name": "'name' is empty"},
+    read=_read,
+)

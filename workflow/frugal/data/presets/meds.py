@@ -28,11 +28,14 @@ def _read(path: Path) -> LongFile:
         "value": value.mask(static, parts[2]),
     }
     events = int((value.eq("") & ~static).sum())
-    remark = f"{file.name}: {events:,} of {len(cells):,} events have no value, and are left out"
+    remark = f"{file.name}: left out: {events:,} events without a value"
     remarks = (*file.remarks, *([remark] if events else []))
     return LongFile(file.name, pd.DataFrame(rows), file.lines, remarks=remarks)
 
 
 MEDS = Preset(
-    name="meds", holds="event", fields={"unit": "'subject_id'", "name": "'code'"}, read=_read
+    name="meds",
+    holds="event",
+    lacks={"unit": "'subject_id' is empty", "name": "'code' is empty"},
+    read=_read,
 )

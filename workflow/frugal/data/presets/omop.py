@@ -2,13 +2,14 @@
 
 import csv
 import io
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 from frugal.core.errors import DataError
+from frugal.data.encoded_columns import whole
 from frugal.data.long_files import LongFile
 from frugal.data.long_formats import Preset, by_words
 from frugal.data.packed import unpacked_stream
@@ -42,6 +43,12 @@ def _names(folder: Path, wanted: Collection[str]) -> dict[str, str]:
     return names
 
 
+def _words(concepts: pd.Series, words: Mapping[str, str], other: str | None = None) -> pd.Series:
+    """The word of each concept; without one, `other`, or the concept itself."""
+    kinds = map(str, concepts.unique())
+    return concepts.map({k: words.get(k) or (k if other is None else other) for k in kinds})
+
+
 def _read(path: Path) -> LongFile:
     file = LongFile.of(path)
     cells = file.cells.rename(columns=lambda name: str(name).lower())
@@ -56,18 +63,19 @@ def _read(path: Path) -> LongFile:
         if name not in cells:
             return pd.Series("", index=cells.index, dtype=object)
         texts = pd.Series(file.names(name, empty=True), dtype=object)
+        texts = texts.map(whole) if concept else texts
         return texts.mask(file.absent(name) | (concept & texts.isin(_NO_CONCEPT)), "")
 
     code, unit, value = (
         column(f"{name}_concept_id", concept=True) for name in ("measurement", "unit", "value_as")
     )
     names = _names(path.resolve().parent, {*code, *unit, *value})
-    known = names.get
-    number = column("operator_concept_id").map(lambda of: _LIMITS.get(of, ""))
+    number = _words(column("operator_concept_id", concept=True), _LIMITS, other="")
     number = (number + cells["value_as_number"]).mask(cells["value_as_number"] == "", "")
-    text = value.map(lambda of: known(of, of))
+    text = _words(value, names)
     source = column("measurement_source_value")
-    measure = unit.map(lambda of: known(of, of))
+    written = column("unit_source_value")
+    measure = _words(unit, {**dict(zip(unit, written, strict=True)), **names})
     first, *second = (column(name) for name in timed)
     rows = {
         "unit": column("person_id"),
@@ -75,7 +83,7 @@ def _read(path: Path) -> LongFile:
         "time": first.mask(first == "", second[0]) if second else first,
         "name": by_words(code, names).mask(code == "", source),
         "value": number.mask(number == "", text.mask(text == "", column("value_source_value"))),
-        "measure": measure.mask(measure == "", column("unit_source_value")),
+        "measure": measure.mask(measure == "", written),
     }
     return LongFile(file.name, pd.DataFrame(rows), file.lines, remarks=file.remarks)
 
@@ -83,9 +91,9 @@ def _read(path: Path) -> LongFile:
 OMOP = Preset(
     name="omop",
     holds="row of MEASUREMENT",
-    fields={
-        "unit": "'person_id'",
-        "name": "'measurement_concept_id' is 0 or empty, and 'measurement_source_value'",
+    lacks={
+        "unit": "'person_id' is empty",
+        "name": "'measurement_concept_id' is 0 or empty, and 'measurement_source_value' empty, too",
     },
     read=_read,
 )
