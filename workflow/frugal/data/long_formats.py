@@ -16,6 +16,7 @@ from frugal.core.declarations import declared, load_one
 from frugal.core.errors import DataError
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.cell_texts import as_texts
+from frugal.data.encoded_columns import NO_VALUE
 from frugal.data.long_files import LongFile
 from frugal.data.opening import Opened, open_frame
 from frugal.data.parsing import NumberStyle
@@ -113,19 +114,24 @@ def long_file(
     rows = preset.read(path)
     cells = rows.cells.reindex(columns=list(COLUMNS), fill_value="")
     texts, _ = as_texts(cells)
-    long = replace(rows, cells=texts.astype(object), quantities=("value",))
-    long.__dict__["style"] = NumberStyle(limits=True)  # presets write decimal points
+    optional = [name for name in ("stay", "result") if texts[name].isin(NO_VALUE).all()]
+    texts = texts.drop(columns=optional).astype(object)
+    long = replace(rows, cells=texts, quantities=("value",))
     if not len(texts) and not none_yet:
         raise DataError(f"{path} holds no {preset.holds} with a value")
-    for column in ("unit", "name"):
-        long.refuse(long.absent(column), column, preset.lacks[column])
+    long.refuse(long.absent("unit"), "unit", preset.lacks["unit"])
+    long.refuse((texts["name"] == "").to_numpy(), "name", preset.lacks["name"])  # NA is sodium
+    long = _with_points(long)
     of_measure = _require_one_measure(
         long, lambda name: name not in without and (names is None or name in names)
     )
-    kept = [c for c in COLUMNS if c not in ("stay", "result") or not long.absent(c).all()]
-    whole = replace(long, cells=long.cells[kept], remarks=(*long.remarks, *of_measure))
-    whole.__dict__["style"] = long.style
-    return whole
+    return _with_points(replace(long, remarks=(*long.remarks, *of_measure)))
+
+
+def _with_points(long: LongFile) -> LongFile:
+    """The file, whose numbers have decimal points: presets write them so, and none is guessed."""
+    long.__dict__["style"] = NumberStyle(limits=True)
+    return long
 
 
 def _measures(long: LongFile) -> dict[str, dict[str, int]]:
@@ -236,9 +242,9 @@ def _one_value(long: LongFile, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[
         DataError: they differ, and not all are numbers.
     """
     again = frame.groupby(_CELL)["value"].transform("nunique") > 1
-    kept = frame.drop_duplicates(_CELL)
+    first = frame.drop_duplicates(_CELL)
     if not again.any():
-        return kept, []
+        return first, []
     several = frame[again]
     several = several.assign(value=long.quantities_in("value")[0][several.index])
     wrong = np.zeros(len(long.lines), dtype=bool)
@@ -246,6 +252,6 @@ def _one_value(long: LongFile, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[
     problem = "CELL is one of several values of its unit, name and time; keep one"
     long.refuse(wrong, "value", problem)
     means = several.groupby(_CELL)["value"].transform("mean").map(number_text)
-    kept = kept.assign(value=means.reindex(kept.index).fillna(kept["value"]))
+    first = first.assign(value=means.reindex(first.index).fillna(first["value"]))
     count = len(several) - len(several.drop_duplicates(_CELL))
-    return kept, [f"{count:,} values differ from another of their unit and time; the mean counts"]
+    return first, [f"{count:,} values differ from another of their unit and time; the mean counts"]

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from frugal.core.errors import DataError, shown_cell
 from frugal.core.schema_check import listed
@@ -42,10 +42,10 @@ class JsonRecord:
             if value is None:
                 return ""
             if not isinstance(value, dict):
-                self._refuse(keys[:k], value, "an object")
+                raise self._refusal(keys[:k], value, "an object")
             value = value.get(key)
         if isinstance(value, dict | list):
-            self._refuse(keys, value, "a text, a number or a truth value")
+            raise self._refusal(keys, value, "a text, a number or a truth value")
         return "" if value is None else str(value).strip()
 
     def entries(self, *keys: str, of: Any = None) -> list[dict[str, Any]]:
@@ -61,10 +61,10 @@ class JsonRecord:
             return []
         if isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
             return value
-        self._refuse(keys, value, "a list of objects")
+        raise self._refusal(keys, value, "a list of objects")
 
-    def _refuse(self, keys: tuple[str, ...], value: Any, allowed: str) -> NoReturn:
-        raise DataError(
+    def _refusal(self, keys: tuple[str, ...], value: Any, allowed: str) -> DataError:
+        return DataError(
             f"{self.where}: {'.'.join(keys)!r} is {shown_cell(value)}; allowed is {allowed}"
         )
 
