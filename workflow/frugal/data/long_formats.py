@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from frugal.core.declarations import declared, load_one
+from frugal.core.declarations import declared, load_all
 from frugal.core.errors import DataError
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.cell_texts import as_texts
@@ -26,7 +26,6 @@ from frugal.data.raw_cells import number_text
 COLUMNS = ("unit", "stay", "time", "result", "name", "value", "measure")
 ROLES = {"item": "name", "value": "value", "ordered": "time"}  # over time → of these columns
 MOST_CELLS = 100_000_000  # of a table of one row per unit
-_PRESETS = "frugal.data.presets"
 _CELL = ["unit", "name"]  # of a table of one row per unit
 
 
@@ -49,7 +48,7 @@ class Preset:
 
 def presets() -> tuple[str, ...]:
     """Names of all formats."""
-    return tuple(declared(_PRESETS, "Preset"))
+    return tuple(declared("frugal.data.presets", "Preset"))
 
 
 def _preset(name: str) -> Preset:
@@ -58,7 +57,7 @@ def _preset(name: str) -> Preset:
             f"the format is {name!r}; allowed are {listed(presets())}"
             f"{did_you_mean(name, presets())}"
         )
-    return load_one(_PRESETS, "Preset", name)
+    return load_all("frugal.data.presets", "Preset")[name]  # a job's code are all of them
 
 
 def rows_of(
@@ -195,17 +194,17 @@ def open_long(
         DataError: as `long_file`; or texts of one unit, name and time differ.
     """
     long = long_file(path, form, without=without)
-    unit, known = pd.factorize(long.cells["unit"])
+    unit, subjects = pd.factorize(long.cells["unit"])
     time = long.times("time")
     time = np.where(np.isnan(time), -np.inf, time)  # known at the start
     has_value = ~long.absent("value")
     name, names = pd.factorize(long.cells["name"].where(has_value))
-    if len(known) * len(names) > MOST_CELLS:
+    if len(subjects) * len(names) > MOST_CELLS:
         raise DataError(
-            f"{path} has {len(known):,} units and {len(names):,} names; a table holds at most "
+            f"{path} has {len(subjects):,} units and {len(names):,} names; a table holds at most "
             f"{MOST_CELLS:,} cells: keep the rows of the names that count"
         )
-    end = np.full(len(known), np.inf)
+    end = np.full(len(subjects), np.inf)
     is_label = has_value & long.cells["name"].isin([*holds]).to_numpy()
     if np.isfinite(time[is_label]).any():
         last = pd.Series(time[is_label]).groupby(unit[is_label]).max()
@@ -215,11 +214,11 @@ def open_long(
     frame = pd.DataFrame(rows)[has_value & ~late]
     frame = frame[frame["time"] == frame.groupby(_CELL)["time"].transform("max")]
     frame, of_times = _one_value(long, frame)
-    table = np.full((len(known), len(names)), "", dtype=object)
+    table = np.full((len(subjects), len(names)), "", dtype=object)
     table[frame["unit"], frame["name"]] = frame["value"]
     opened = open_frame(pd.DataFrame(table, columns=names), place)
     shown = dict(zip(names, map(str, opened.cells.columns), strict=True))
-    size = f"{int(has_value.sum()):,} values of {len(known):,} units"
+    size = f"{int(has_value.sum()):,} values of {len(subjects):,} units"
     remarks = [
         f"{path.name} holds {size} ({form}), of each name the last: written anew as {place}",
         *(remark.removeprefix(f"{path.name}: ") for remark in long.remarks),

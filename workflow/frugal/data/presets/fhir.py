@@ -12,7 +12,7 @@ from frugal.data.presets.jsonl import JsonRecord, json_records
 
 _LEFT_OUT = ("entered-in-error", "cancelled")  # a status whose values are none
 _LOINC = "http://loinc.org"
-_PLAIN = ("valueString", "valueInteger", "valueBoolean", "valueDateTime", "valueTime")
+_SIMPLE = ("valueString", "valueInteger", "valueBoolean", "valueDateTime", "valueTime")
 _TIMES = (("effectiveDateTime",), ("effectiveInstant",), ("effectivePeriod", "start"))
 
 
@@ -47,7 +47,7 @@ def _value(record: JsonRecord, of: Mapping[str, Any]) -> tuple[str, str]:
     if (concept := of.get("valueCodeableConcept")) is not None:
         code, word = _code(record, concept)
         return word or code, ""
-    return next(filter(None, (record.text(key, of=of) for key in _PLAIN)), ""), ""
+    return next(filter(None, (record.text(key, of=of) for key in _SIMPLE)), ""), ""
 
 
 def _read(path: Path) -> LongFile:
@@ -78,7 +78,7 @@ def _read(path: Path) -> LongFile:
     read = rows_of(
         path,
         rows(),
-        lambda: (f"{path.name}: left out: {n:,} {what}" for what, n in left_out.items()),
+        lambda: (f"{path.name}: left out: {n:,} {kind}" for kind, n in left_out.items()),
     )
     return replace(read, cells=read.cells.assign(name=by_words(read.cells["name"], words)))
 

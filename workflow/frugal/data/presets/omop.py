@@ -19,8 +19,8 @@ _LIMITS = {"4171756": "<", "4171754": "<=", "4172704": ">", "4171755": ">="}  # 
 _NO_CONCEPT = ("", "0")
 
 
-def _names(folder: Path, wanted: Collection[str]) -> dict[str, str]:
-    """Concept → name, of those wanted; CONCEPT may have millions of lines, which are not kept."""
+def _names(folder: Path, concepts: Collection[str]) -> dict[str, str]:
+    """Concept → name, of those concepts alone: CONCEPT may have millions of lines."""
     place = next((p for p in sorted(folder.iterdir()) if p.name.lower() in _CONCEPTS), None)
     if place is None:
         return {}
@@ -36,7 +36,7 @@ def _names(folder: Path, wanted: Collection[str]) -> dict[str, str]:
             concept, name = columns.index("concept_id"), columns.index("concept_name")
             quoting = csv.QUOTE_NONE if mark == "\t" else csv.QUOTE_MINIMAL  # as Athena writes it
             for row in csv.reader(lines, delimiter=mark, quoting=quoting):
-                if len(row) > max(concept, name) and row[concept] in wanted:
+                if len(row) > max(concept, name) and row[concept] in concepts:
                     names[row[concept]] = row[name].strip()
     except (csv.Error, UnicodeDecodeError) as error:
         raise DataError(f"{place} cannot be read: {error}") from None
