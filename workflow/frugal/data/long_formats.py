@@ -16,7 +16,6 @@ from frugal.core.declarations import declared, load_all
 from frugal.core.errors import DataError
 from frugal.core.schema_check import did_you_mean, listed
 from frugal.data.cell_texts import as_texts
-from frugal.data.encoded_columns import NO_VALUE
 from frugal.data.long_files import LongFile
 from frugal.data.opening import Opened, open_frame
 from frugal.data.parsing import NumberStyle
@@ -95,7 +94,7 @@ def long_file(
     without: Collection[str] = (),
     none_yet: bool = False,
 ) -> LongFile:
-    """The rows of a file of a known format, with the columns `COLUMNS` that it has.
+    """The rows of a file of a known format, with all of `COLUMNS`.
 
     Args:
         path: of the file.
@@ -113,9 +112,7 @@ def long_file(
     rows = preset.read(path)
     cells = rows.cells.reindex(columns=list(COLUMNS), fill_value="")
     texts, _ = as_texts(cells)
-    optional = [name for name in ("stay", "result") if texts[name].isin(NO_VALUE).all()]
-    texts = texts.drop(columns=optional).astype(object)
-    long = replace(rows, cells=texts, quantities=("value",))
+    long = replace(rows, cells=texts.astype(object), quantities=("value",))
     if not len(texts) and not none_yet:
         raise DataError(f"{path} holds no {preset.holds} with a value")
     long.refuse(long.absent("unit"), "unit", preset.lacks["unit"])
