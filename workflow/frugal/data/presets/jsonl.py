@@ -32,45 +32,29 @@ class JsonRecord:
     content: dict[str, Any]
 
     def text(self, *keys: str, of: Any = None) -> str:
-        """The text, number or truth value below some keys; empty where there is none.
-
-        Raises:
-            DataError: an object or a list is there, or the way leads through none.
-        """
-        value = self.content if of is None else of
-        for k, key in enumerate(keys):
-            if value is None:
-                return ""
-            if not isinstance(value, dict):
-                raise self._refusal(keys[:k], value, "an object")
-            value = value.get(key)
+        """The text, number or truth value below some keys; empty where there is none."""
+        value = self._at(keys, self.content if of is None else of)
         if isinstance(value, dict | list):
             raise self._refusal(keys, value, "a text, a number or a truth value")
         return "" if value is None else str(value).strip()
 
-    def entries(self, *keys: str, of: Any = None) -> list[dict[str, Any]]:
-        """The objects of a list below some keys; none where it lacks.
-
-        Raises:
-            DataError: it is no list of objects.
-        """
-        value = self.content if of is None else of
-        for key in keys:
-            value = value.get(key) if isinstance(value, dict) else None
-        if value is None:
-            return []
+    def entries(self, key: str, of: Any = None) -> list[dict[str, Any]]:
+        """The objects of a list; none where it lacks."""
+        value = self._at((key,), self.content if of is None else of) or []
         if isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
             return value
-        raise self._refusal(keys, value, "a list of objects")
+        raise self._refusal((key,), value, "a list of objects")
+
+    def _at(self, keys: tuple[str, ...], value: Any) -> Any:
+        for k, key in enumerate(keys):
+            if value is not None and not isinstance(value, dict):
+                raise self._refusal(keys[:k], value, "an object")
+            value = None if value is None else value.get(key)
+        return value
 
     def _refusal(self, keys: tuple[str, ...], value: Any, allowed: str) -> DataError:
-        return DataError(
-            f"{self.where}: {'.'.join(keys)!r} is {shown_cell(value)}; allowed is {allowed}"
-        )
-
-
-class _Twice(ValueError):
-    """A key that occurs twice in an object."""
+        place = f"{self.where}: {'.'.join(keys)!r}"
+        return DataError(f"{place} is {shown_cell(value)}; allowed is {allowed}")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -78,34 +62,25 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(content) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for k, key in enumerate(keys) if key in keys[:k])
-        raise _Twice(f"has the key {shown_cell(twice)} twice")
+        raise ValueError(f"the key {shown_cell(twice)} occurs twice in an object")
     return content
 
 
-def _parsed(text: bytes, name: str, line: int) -> Any:
-    """Content of a line or a document.
+# Numbers stay texts, which lose no digit: cells are read as those of other files are
+_DECODER = json.JSONDecoder(
+    parse_float=str, parse_int=str, parse_constant=str, object_pairs_hook=_object
+)
 
-    Raises:
-        DataError: it is no JSON, or a key occurs twice in an object.
-    """
+
+def _parsed(text: bytes, name: str, line: int) -> Any:
+    """Content of a line or a document."""
     try:
-        # numbers stay texts, which lose no digit; cells are read as those of other files are
-        return json.loads(
-            text.rstrip().decode("utf-8-sig"),
-            parse_float=str,
-            parse_int=str,
-            parse_constant=str,
-            object_pairs_hook=_object,
-        )
+        return _DECODER.decode(text.rstrip().decode("utf-8-sig"))
     except json.JSONDecodeError as error:
         where = f"{name}, line {line + error.lineno - 1}"
         raise DataError(f"{where} is no JSON: {error.msg} at character {error.colno}") from None
-    except _Twice as error:
-        raise DataError(f"{name}, line {line} {error}") from None
-    except UnicodeDecodeError:
-        raise DataError(f"{name}, line {line} is no text of UTF-8") from None
-    except RecursionError:
-        raise DataError(f"{name}, line {line} is nested too deeply") from None
+    except (ValueError, RecursionError) as error:  # a key twice, no UTF-8, lists in lists
+        raise DataError(f"{name}, line {line} cannot be read: {error}") from None
 
 
 def json_records(path: Path) -> Iterator[JsonRecord]:
