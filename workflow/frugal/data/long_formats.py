@@ -214,6 +214,7 @@ def open_long(
     table = np.full((len(subjects), len(names)), "", dtype=object)
     table[frame["unit"], frame["name"]] = frame["value"]
     opened = open_frame(pd.DataFrame(table, columns=names), place)
+    unit_of = {name: next(filter(None, of), "") for name, of in _measures(long).items()}
     shown = dict(zip(names, map(str, opened.cells.columns), strict=True))
     size = f"{int(has_value.sum()):,} values of {len(subjects):,} units"
     remarks = [
@@ -227,7 +228,7 @@ def open_long(
         opened,
         remarks=(*remarks, *opened.remarks),
         where=str(path),
-        units={shown[name]: unit for name, (unit, *_) in _measures(long).items() if unit},
+        units={shown[name]: unit for name, unit in unit_of.items() if unit},
     )
 
 
