@@ -46,6 +46,7 @@ def have_zones(cells: pd.Series) -> pd.Series:
 
 def days_of(cells: pd.Series) -> pd.Series:
     """Dates and times as days since 1970-01-01, NaN for other texts; none has a zone, or all."""
+    cells = cells.where(cells.astype("string").str.contains(r"\d", na=False))  # pandas knows "now"
     dates = pd.to_datetime(cells, errors="coerce", format="ISO8601", utc=True)
     return (dates - pd.Timestamp("1970-01-01", tz="UTC")) / pd.Timedelta(days=1)
 

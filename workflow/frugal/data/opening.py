@@ -121,6 +121,7 @@ def open_table(
     *,
     sheet: str | None = None,
     holds: Collection[str] = (),
+    form: str | None = None,
 ) -> Opened:
     """The table, by its suffix, and the marks in its numbers.
 
@@ -132,10 +133,17 @@ def open_table(
         without: columns whose numbers are not read.
         sheet: of a spreadsheet; None: the first that is shown and holds the columns `holds`.
         holds: columns that the table has.
+        form: of a long file, see `data/presets`; None: the file is a table.
 
     Raises:
         DataError: it cannot be read as a table; the message names a remedy.
     """
+    if form is not None:
+        from frugal.data.long_formats import open_long  # reads its own files as texts
+
+        if header is not None or decimal is not None or sheet is not None:
+            raise DataError(f"{path} is read as {form}; header, decimal and sheet are of a table")
+        return open_long(path, place, form, holds, without)
     opened = open_cells(path, place, header, sheet=sheet, holds=holds)
     cells = opened.cells.drop(columns=[name for name in without if name in opened.cells])
     marks, remarks = ({}, []) if kind_of(path) == ".xpt" else number_marks(cells, decimal)

@@ -86,7 +86,8 @@ def _described(args: argparse.Namespace, path: Path) -> tuple[Path, Mapping[Path
         DataError: the label, a price or the cost of an error is not stated.
     """
     if args.label is None:
-        cells = open_table(args.table, path, args.header, args.decimal, [], sheet=args.sheet).cells
+        how = {"sheet": args.sheet, "form": args.format}
+        cells = open_table(args.table, path, args.header, args.decimal, [], **how).cells
         columns = f"its columns are {listed(list(map(str, cells.columns))[:_SHOWN])}"
         if not asks():
             raise DataError(f"--label names the column to predict in {args.table}; {columns}")

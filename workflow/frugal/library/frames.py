@@ -176,18 +176,21 @@ def as_pandas(frame: Any) -> "pd.DataFrame":
         ) from None
 
 
-def _opened(table: Any, name: str, label: str, sheet: str | None) -> "Opened":
+def _opened(table: Any, name: str, label: str, stated: Mapping[str, Any]) -> "Opened":
     """The cells of a data frame, or of a table's file, as the CSV that a YAML names."""
     from frugal.data.opening import open_frame, open_table
 
     if is_frame(table):
-        if sheet is not None:
-            raise ConfigError(f"sheet is {sheet!r}; it goes with the path of a spreadsheet")
+        for key, of in (("sheet", "a spreadsheet"), ("format", "a long file")):
+            if stated[key] is not None:
+                raise ConfigError(f"{key} is {stated[key]!r}; it goes with the path of {of}")
         return open_frame(as_pandas(table), Path(f"{name}.csv"))
     path = Path(table)
     if not path.is_file():
         raise DataError(f"there is no file {path}")
-    opened = open_table(path, path, None, sheet=sheet, holds=[label])
+    without = list(map(str, stated["leave_out"] or ()))
+    how = {"sheet": stated["sheet"], "form": stated["format"]}
+    opened = open_table(path, path, None, without=without, holds=[label], **how)
     written = opened.as_csv(Path(f"{name}.csv"), "")
     return replace(written, remarks=opened.remarks[opened.converted :])
 
@@ -237,7 +240,7 @@ def describe(table: Any, stated: Mapping[str, Any]) -> Described:
     unlabelled = stated["unlabelled"] or UNLABELLED[0]
     if unlabelled not in UNLABELLED:
         raise ConfigError(f"unlabelled is {unlabelled!r}; allowed are {listed(UNLABELLED)}")
-    opened = _opened(table, name, str(label), stated["sheet"])
+    opened = _opened(table, name, str(label), stated)
     positive = stated["positive"]
     guess = guess_opened(
         opened,

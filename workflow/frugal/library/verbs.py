@@ -35,6 +35,7 @@ class TableOptions(PartOptions, total=False):
     predict: Mapping[str, Any] | None
     name: str | None
     sheet: str | None
+    format: Literal["fhir", "jsonl", "meds", "omop"] | None
     folder: str | Path | None
     config: Mapping[str, Any] | str | Path | None
     objective: Literal["cost", "f1"] | None
@@ -59,6 +60,7 @@ OF_CELLS = (  # what the YAML of a table states itself
     "predict",
     "name",
     "sheet",
+    "format",
 )
 
 
@@ -67,7 +69,7 @@ OF_CELLS = (  # what the YAML of a table states itself
 def load(table: Any, label: Any = None, **options: Unpack[TableOptions]) -> Table:
     """A table of one's own, read and encoded.
 
-    A table with a YAML takes none of the arguments from `label` to `sheet`. The columns of a
+    A table with a YAML takes none of the arguments from `label` to `format`. The columns of a
     data frame or another file are guessed as by `frugal init`; `remarks` of the table list the
     assumptions, and `table.description(path)` writes the YAML, which gives the same numbers.
 
@@ -94,6 +96,8 @@ def load(table: Any, label: Any = None, **options: Unpack[TableOptions]) -> Tabl
             default 4) and `unit`, as under `label.predict` of the YAML.
         name: of the table, small letters and digits; random streams depend on it. Default: table.
         sheet: of a spreadsheet; by default the first that is shown and holds the label.
+        format: of a long file, a row for each value (docs/how-to/long_files.md): `fhir`, `jsonl`,
+            `meds` or `omop`; by default the file is a table.
         folder: where the workflow is run by Snakemake, which keeps everything below
             `results/decide/NAME/`, as `snakemake decide` does; None: the same stages run here, and
             everything stays in memory.

@@ -23,6 +23,7 @@ from frugal.core.schema_check import listed, shown
 from frugal.core.studies import forms_of_records
 from frugal.data.cell_texts import marks_in
 from frugal.data.guessing import TableGuess, known_at_start, left_out
+from frugal.data.long_formats import presets
 from frugal.data.opening import Opened, open_table, rows_of_file
 from frugal.data.parsing import NumberStyle
 from frugal.results.replacing import replace_files
@@ -123,6 +124,7 @@ def describe_file(args: argparse.Namespace, out: Path) -> DescribedFile:
         named,
         sheet=args.sheet,
         holds=[args.label],
+        form=args.format,
     )
     guess = guess_opened(
         opened,
@@ -163,6 +165,12 @@ def records_parser(command: str, does: str, table: str) -> argparse.ArgumentPars
     parser = command_parser(command, does)
     parser.add_argument("table", help=table, type=file_path)
     parser.add_argument("--label", help="the column to predict")
+    parser.add_argument(
+        "--from",
+        dest="format",
+        choices=presets(),
+        help="format of a long file, a row for each value (default: a table)",
+    )
     pairs = "FILE.csv or NAME=NUMBER,…"
     parser.add_argument("--prices", default="", metavar=pairs, help="of panels, or of columns")
     parser.add_argument(

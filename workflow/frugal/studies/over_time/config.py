@@ -27,7 +27,11 @@ from frugal.config.panels import SetUpEntry
 class MeasurementFile(Block):
     """A file with a row for each value."""
 
-    file: FileName = required("CSV or Parquet, relative to this YAML")
+    file: FileName = required("CSV or Parquet, relative to this YAML; or of another format")
+    format: Maybe[Text] = maybe(
+        "of a long file: fhir, jsonl, meds or omop; its columns are then unit, stay, time, result, "
+        "name and value, see docs/how-to/long_files.md"
+    )
     unit: Text = required("column that names the unit")
     item: Text = required("column that names the quantity")
     value: Text = required("column of the value; a row without one is no result")

@@ -23,6 +23,7 @@ from frugal.data.description import Column, Description
 from frugal.data.encoded_columns import unaccented, whole, word
 from frugal.data.guessing import are_quantities
 from frugal.data.long_files import LongFile, have_zones
+from frugal.data.long_formats import long_file
 from frugal.data.stays import ARCHIVES, KEY, read_archive, read_outcomes, summarise
 from frugal.studies.over_time.config import TimedDataset, TimedLabel
 from frugal.studies.over_time.records import CENSORED, TimedCosts, TimedRecords
@@ -248,6 +249,9 @@ def units_file(keys: TimedDataset, file: Path) -> LongFile:
 def _measurements_file(keys: TimedDataset, file: Path, *, none_yet: bool = False) -> LongFile:
     """The file of measurements, opened; `none_yet`: it may hold no row."""
     form = keys.measurements
+    if form.format is not None:
+        items = [column.item for column in keys.columns.values()]
+        return long_file(file, form.format, names=items, none_yet=none_yet)
     counted = (form.value, form.ordered, form.result)
     columns = (form.unit, form.item, *counted)
     return LongFile.of(file, *columns, quantities=counted, none_yet=none_yet)

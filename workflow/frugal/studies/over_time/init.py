@@ -22,6 +22,8 @@ from frugal.core.schema_check import did_you_mean, listed
 from frugal.core.studies import OtherRecords
 from frugal.data.encoded_columns import NO_VALUE
 from frugal.data.long_files import LongFile, days_of
+from frugal.data.long_formats import ROLES as ROLES_OF_LONG
+from frugal.data.long_formats import long_file
 from frugal.run.table_yaml import short_name
 
 ROLES = ("unit", "item", "value", "ordered", "result")  # columns of the file of measurements
@@ -48,6 +50,7 @@ def describe_over_time(
     positive: str | None = None,
     hours: float | None = None,
     columns: Mapping[str, str] | None = None,
+    form: str | None = None,
     prices: Mapping[str, Any] | None = None,
     errors: Mapping[str, Any] | None = None,
     unit: str = "EUR",
@@ -62,6 +65,7 @@ def describe_over_time(
         positive: cell of the second class; None: the rarer one.
         hours: length of a window; None: guessed.
         columns: role → column of the measurements; those not named are guessed.
+        form: of the measurements, where they are a long file of a known format.
         prices: item or panel → price.
         errors: missed, false alarm → cost.
         unit: of prices and costs.
@@ -116,6 +120,7 @@ def describe_over_time(
         "cost_unit": unit,
         "measurements": {
             "file": files[0],
+            **({"format": form} if form else {}),
             **{role: roles[role] for role in ROLES if role in roles},
         },
         "units": {
@@ -322,15 +327,18 @@ def guess_files(
     for path in paths:
         if not path.is_file():
             raise DataError(f"there is no file {path}")
-    cells = [LongFile.of(path).plain() for path in paths]
+    long = LongFile.of(paths[0]) if args.format is None else long_file(paths[0], args.format)
+    cells = long.plain(), LongFile.of(paths[1]).plain()
+    columns = dict(part.partition("=")[::2] for part in args.columns.split(",") if part)
     return describe_over_time(
         (os.path.relpath(paths[0].resolve(), folder), os.path.relpath(paths[1].resolve(), folder)),
-        (cells[0], cells[1]),
+        cells,
         name=short_name(out.stem),
         label=args.label,
         positive=args.positive,
         hours=args.hours,
-        columns=dict(part.partition("=")[::2] for part in args.columns.split(",") if part),
+        columns=columns if args.format is None else {**ROLES_OF_LONG, **columns},
+        form=args.format,
         prices=prices,
         errors=errors,
         unit=args.unit,

@@ -35,7 +35,8 @@ def _groups(args: argparse.Namespace) -> dict[str, Any]:
     Raises:
         DataError: the table has no such column, or it holds other than two texts.
     """
-    opened = open_table(args.table, args.table, args.header, args.decimal, [], sheet=args.sheet)
+    how = {"sheet": args.sheet, "form": args.format}
+    opened = open_table(args.table, args.table, args.header, args.decimal, [], **how)
     if args.sensitive not in opened.cells:
         names = list(map(str, opened.cells))
         raise DataError(

@@ -1,0 +1,1 @@
+"""Formats of long files, a declaration each; see `data/long_formats.py`."""
