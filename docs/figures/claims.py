@@ -33,7 +33,9 @@ def figure():
             )
             if rows:
                 shade = "white" if verdict in LIGHT_ON else style.BLACK
-                axes.text(start + rows / 2, y, str(rows), ha="center", va="center_baseline", color=shade)
+                axes.text(
+                    start + rows / 2, y, str(rows), ha="center", va="center_baseline", color=shade
+                )
             start += rows
     axes.set_yticks(range(len(ledgers())), list(ledgers()))
     axes.invert_yaxis()

@@ -8,14 +8,14 @@ import pytest
 ROOT = Path(__file__).parents[2]
 STUDIES = "workflow/frugal/studies/"
 LINES = {  # what git has under a path → most lines, and in which those of studies are left out
-    "workflow/frugal/**.py": 100_300,  # goal: 87,000 with the rules
-    "core": 56_400,  # goal: 58,000
+    "workflow/frugal/**.py": 103_200,  # goal: 87,000 with the rules
+    "core": 59_200,  # goal: 58,000, and 1,500 for values of panels and records, exports, formats
     "workflow/rules/*.smk": 2_290,  # goal: 1,800
-    "tests/**.py": 71_300,  # goal: 58,000
+    "tests/**.py": 72_600,  # goal: 58,000
     "config.yaml": 200,
 }
 OF_A_STUDY = 8_000
-FILES = 460  # of the package
+FILES = 478  # of the package
 WORDS = 75_000  # of the pages, without the bars of their tables and the rows of the ledgers
 
 

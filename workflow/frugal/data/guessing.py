@@ -331,20 +331,20 @@ def _require_numbers(values: _Values, argument: str) -> None:
 
 def _predicted(values: _Values, predict: Mapping[str, Any]) -> NumberEntry:
     """The keys of a number to predict; of a count of values, those that lose least."""
-    wanted, most = predict.get("values", VALUES), min(len(values.kinds), MOST_VALUES)
-    if isinstance(wanted, int | np.integer):
+    values_wanted, most = predict.get("values", VALUES), min(len(values.kinds), MOST_VALUES)
+    if isinstance(values_wanted, int | np.integer):
         _require_numbers(values, "values to predict")
-    if isinstance(wanted, int | np.integer) and 2 <= wanted <= most:
+    if isinstance(values_wanted, int | np.integer) and 2 <= values_wanted <= most:
         finite = np.isfinite(values.numbers)
         numbers = np.repeat(values.numbers[finite], values.count[finite])
-        best = best_values(numbers, int(wanted), str(predict.get("loss")))
-        wanted = sorted({float(f"{value:.4g}") for value in best})
-    elif isinstance(wanted, int | np.integer):
+        best = best_values(numbers, int(values_wanted), str(predict.get("loss")))
+        values_wanted = sorted({float(f"{value:.4g}") for value in best})
+    elif isinstance(values_wanted, int | np.integer):
         raise DataError(
-            f"predict.values is {wanted}, and the column {values.name!r} holds "
+            f"predict.values is {values_wanted}, and the column {values.name!r} holds "
             f"{len(values.kinds)} different values; allowed are 2 to {most}, or a list of numbers"
         )
-    return NumberEntry.read({"unit": "1", **predict, "values": wanted}, where="predict")
+    return NumberEntry.read({"unit": "1", **predict, "values": values_wanted}, where="predict")
 
 
 def _classes(

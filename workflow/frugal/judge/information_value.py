@@ -107,9 +107,9 @@ def _of_later_mean(covariance: np.ndarray, now: np.ndarray, then: np.ndarray) ->
     left, turn = np.linalg.eigh(white.T @ then @ white)
     left = np.clip(left, SMALLEST, 1.0)  # predicted variances of pairs need not fit together
     added = (turn * (1 / left - 1)) @ turn.T
-    own = white.T @ covariance @ white
-    posterior = np.linalg.solve(np.eye(len(own)) + own @ added, own)
-    gained = own - (posterior + posterior.T) / 2
+    projected = white.T @ covariance @ white
+    posterior = np.linalg.solve(np.eye(len(projected)) + projected @ added, projected)
+    gained = projected - (posterior + posterior.T) / 2
     return back @ gained @ back.T
 
 
@@ -183,9 +183,9 @@ def _best_number(net: Callable[[int | float], float], most: int | float) -> int:
     grid = np.linspace(0.0, np.log(most), 2 + int(PER_DECADE * np.log10(most)))
     at = int(np.argmax([net(float(np.exp(x))) for x in grid]))
     ends = (grid[max(at - 1, 0)], grid[min(at + 1, len(grid) - 1)])
-    found = minimize_scalar(
+    optimum = minimize_scalar(
         lambda x: -net(float(np.exp(x))), bounds=ends, method="bounded", options={"xatol": CLOSE}
     )
-    tried = {int(np.exp(grid[at]) + 1e-9), round(float(np.exp(found.x)))}
+    tried = {int(np.exp(grid[at]) + 1e-9), round(float(np.exp(optimum.x)))}
     number = max(sorted(tried), key=net)
     return number if net(number) > 0 else 0

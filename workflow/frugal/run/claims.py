@@ -74,12 +74,12 @@ def _mean(frame: pd.DataFrame, column: str, where: Keys | None, path: Path) -> f
     if where is None:
         return None
     if lacking := [name for name in (column, *where) if name not in frame]:
-        known = ", ".join(map(str, frame.columns))
-        raise ConfigError(f"{path} has no column {lacking[0]!r}; it has {known}")
-    those = pd.Series(True, index=frame.index)
+        columns = ", ".join(map(str, frame.columns))
+        raise ConfigError(f"{path} has no column {lacking[0]!r}; it has {columns}")
+    matching = pd.Series(True, index=frame.index)
     for key, value in where.items():
-        those &= frame[key].map(_key) == _key(value)
-    values = frame.loc[those, column].dropna()
+        matching &= frame[key].map(_key) == _key(value)
+    values = frame.loc[matching, column].dropna()
     return float(values.mean()) if len(values) else None
 
 
@@ -149,10 +149,10 @@ class Claim(Block):
     holds: Agreement | None = None
 
     def _refusals(self) -> Iterator[str]:
-        made = self.verdict != "absent"
+        used = self.verdict != "absent"
         for key in ("ours", "command", "cpu"):
-            if made != (getattr(self, key) not in (None, "")):
-                yield f".{key} is {'left out' if made else 'there'} for verdict {self.verdict!r}"
+            if used != (getattr(self, key) not in (None, "")):
+                yield f".{key} is {'left out' if used else 'there'} for verdict {self.verdict!r}"
         if not self.reason and self.verdict != "reproduced":
             yield f".reason is left out for verdict {self.verdict!r}"
         if self.holds is not None and self.quantity is None:
@@ -202,11 +202,11 @@ class Ledger(Block):
 
     def commands(self) -> dict[str, str]:
         """Command that makes rows → its time, in the order of the rows."""
-        made: dict[str, str] = {}
+        used: dict[str, str] = {}
         for claim in self.claims:
             if claim.command:
-                made.setdefault(claim.command, claim.cpu)
-        return made
+                used.setdefault(claim.command, claim.cpu)
+        return used
 
 
 @cache
@@ -257,7 +257,7 @@ def claims_page(study: str) -> str:
         ]
         for claim in ledger.claims
     ]
-    made = table(["by", "command", "CPU time"], _by(commands, places))
+    used = table(["by", "command", "CPU time"], _by(commands, places))
     meanings = ". ".join(f"*{name}*: {words}" for name, words in VERDICTS.items())
     return (
         "\n".join(
@@ -269,7 +269,7 @@ def claims_page(study: str) -> str:
                 f"whose results are there. [Results](../results/{study}.md)\n",
                 f"{meanings}.\n",
                 table(columns, rows),
-                made,
+                used,
             ]
         ).rstrip("\n")
         + "\n"
@@ -278,13 +278,13 @@ def claims_page(study: str) -> str:
 
 def overview_page() -> str:
     """All papers as a page of Markdown: how many rows have which verdict, and the commands."""
-    counts, made, seconds = [], [], 0.0
+    counts, used, seconds = [], [], 0.0
     for study, ledger in ledgers().items():
         numbers = map(str, (len(ledger.claims), *ledger.numbers()))
         counts.append([f"[{study}](claims_{study}.md)", ledger.paper, *numbers])
         rows = Counter(claim.command for claim in ledger.claims if claim.command)
         for command, cpu in ledger.commands().items():
-            made.append([study, f"`{command}`", str(rows[command]), cpu])
+            used.append([study, f"`{command}`", str(rows[command]), cpu])
             seconds += _seconds(cpu)
     return (
         "\n".join(
@@ -299,7 +299,7 @@ def overview_page() -> str:
                 "--config scale=paper` runs the papers' sizes, each config alone runs its rows, "
                 "both can be stopped and resumed, and `snakemake plan` states time and memory "
                 "beforehand.\n",
-                table(["study", "command", "rows", "CPU time"], made),
+                table(["study", "command", "rows", "CPU time"], used),
             ]
         ).rstrip("\n")
         + "\n"

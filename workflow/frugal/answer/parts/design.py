@@ -136,7 +136,7 @@ def _kinds(
     def of_set(panels: np.ndarray) -> float:
         return float(price_of(panels[None])[0]) if price is None else price
 
-    whole = Kind(
+    all_panels = Kind(
         of_set(every), MOST_CASES, lambda n: policies.covariance(n, np.ones(len(observed)))
     )
     planned = Kind(
@@ -154,7 +154,7 @@ def _kinds(
         ("present", np.arange(len(every)) == j, completing(j))
         for j in np.flatnonzero(every).tolist()
     ]
-    return [("new", every, whole), ("design", design.sets.any(axis=0), planned), *present]
+    return [("new", every, all_panels), ("design", design.sets.any(axis=0), planned), *present]
 
 
 def _strata(design: Design, boxes: list[Box], data: Table) -> list[dict[str, Any]]:
@@ -246,15 +246,15 @@ def _worth(design: Mapping[str, Any], unit: str) -> list[str]:
         "present": f" of {joined(best['panels'])} for present cases that lack it",
     }[best["of"]]
     years = value["years"]
-    worth = (
+    clause = (
         f"cost {number(best['cost'])} {unit} and are worth {number(best['a_year'])} {unit} a year"
         + ("" if years == 1 else f" for {number(years)} years")
     )
     records = f"{best['records']:,}"
     if not best["best"]:
-        return [f"More records do not pay: {records}{which} {worth}."]
+        return [f"More records do not pay: {records}{which} {clause}."]
     beyond = f"; beyond {number(best['best'])} they are not" if not best["exhausted"] else ""
-    return [f"{records} more records{which} {worth}{beyond}."]
+    return [f"{records} more records{which} {clause}{beyond}."]
 
 
 def _table(shown: Shown) -> pd.DataFrame | None:

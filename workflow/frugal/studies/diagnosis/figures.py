@@ -253,8 +253,8 @@ def front_figure(
     groups = {end: [name for name in names if name.endswith(end)] for end in SAME_FOR_ALL}
     reached = others[others["on_front"]].groupby("method")[scores[0]].max().reindex(families)
     named = [*reached.nlargest(max(1, _ENTRIES - 3 - sum(map(bool, groups.values())))).index]
-    plain = {name: replace(looks[name], colour=_PLAIN) for name in families if name not in named}
-    looks = plain | {name: look for name, look in looks.items() if name not in plain}
+    unnamed = {name: replace(looks[name], colour=_GREY) for name in families if name not in named}
+    looks = unnamed | {name: look for name, look in looks.items() if name not in unnamed}
     dashed = {name: replace(look, line="--") for name, look in looks.items()}
     pale = to_hex(style.lightened(method_style(method).colour, share=0.65))
     faint = {method: replace(method_style(method), colour=pale)}
@@ -281,9 +281,9 @@ def front_figure(
     for name in method_order(named):
         line = "--" if several[others["method"] == name].any() else "none"
         handles.append(method_style(name).handle(line=line, label=_best(rows, name, scores[0])))
-    if plain:
-        words = f"{len(plain)} other ways to choose panels" if len(plain) > 1 else "another way"
-        handles.append(entry(words, _PLAIN, linestyle="--", linewidth=0.8))
+    if unnamed:
+        words = f"{len(unnamed)} other ways to choose panels" if len(unnamed) > 1 else "another way"
+        handles.append(entry(words, _GREY, linestyle="--", linewidth=0.8))
     for end, (words, *_) in SAME_FOR_ALL.items():
         if classifiers := groups[end]:
             label = f"{len(classifiers)} classifiers, {words}" if len(classifiers) > 1 else None
@@ -324,7 +324,7 @@ def front_finding(solutions: pd.DataFrame, method: str, score: str) -> str:
 
 
 _ENTRIES = 7  # of a front's legend: its method, its best, the other ways, and more
-_PLAIN = to_hex(style.lightened(style.GREY, share=0.4))
+_GREY = to_hex(style.lightened(style.GREY, share=0.4))
 _SPLITS = {
     "train": Look("training units", style.BLUE, "", line="-"),
     "validation": Look("validation units", style.ORANGE, "", line="--"),

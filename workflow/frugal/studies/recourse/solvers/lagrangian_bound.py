@@ -31,12 +31,12 @@ def _loss(i, lack, links, weight):
 
 @numba.njit(cache=True)
 @no_type_check
-def _least_needed(members, count, lack, cost, links, weight, since, kept):
+def _least_needed(members, count, lack, cost, links, weight, since, last_added):
     """Place of the member whose loss is least for its price, the longest there of several."""
     place, least = -1, 0
     for m in range(count):
         i = members[m]
-        if i == kept:
+        if i == last_added:
             continue
         loss = _loss(i, lack, links, weight)
         if place >= 0:
@@ -93,7 +93,7 @@ def improve(need, shut, cost, links, providers, state):
             count, total = count + 1, total + cost[i]
             for k in range(first[i], first[i + 1]):
                 lack[feature[k]] -= gain[k]
-    best, kept, drawn = total, -1, np.uint64(88172645463325252)
+    best, last_added, drawn = total, -1, np.uint64(88172645463325252)
     for step in range(_STEPS):
         for attempt in range(2):  # to what is not enough, and one further
             while count > 0:
@@ -103,7 +103,7 @@ def improve(need, shut, cost, links, providers, state):
                     state[:] = taken
                 if not enough and attempt == 0:
                     break
-                m = _least_needed(members, count, lack, cost, links, weight, since, kept)
+                m = _least_needed(members, count, lack, cost, links, weight, since, last_added)
                 if m < 0:
                     break
                 i = members[m]
@@ -131,7 +131,7 @@ def improve(need, shut, cost, links, providers, state):
             if i < 0:
                 break
             members[count] = i
-            count, total, taken[i], since[i], kept = count + 1, total + cost[i], True, step, i
+            count, total, taken[i], since[i], last_added = count + 1, total + cost[i], True, step, i
             for k in range(first[i], first[i + 1]):
                 lack[feature[k]] -= gain[k]
             for p in range(places):
@@ -257,21 +257,21 @@ def raise_bound(lack, free, cost, links, price, work, aim, steps, length):
 
     Prices and reduced costs are those of that bound. Ends early above `aim`.
     """
-    reduced, short, kept = work
+    reduced, short, saved = work
     best, since = -1e300, 0
     for _ in range(steps):
         bound = reduced_costs(lack, free, cost, links, price, reduced, short)
         if bound > best:
             since = since + 1 if bound <= best + 1e-9 * abs(best) else 0
             best = bound
-            kept[:] = price
+            saved[:] = price
         else:
             since += 1
         if best > aim:
             break
         if since >= _PATIENCE:
             length, since = 0.5 * length, 0
-            price[:] = kept
+            price[:] = saved
             continue
         norm = 0.0
         for j in range(len(lack)):
@@ -283,7 +283,7 @@ def raise_bound(lack, free, cost, links, price, work, aim, steps, length):
         for j in range(len(lack)):
             if lack[j] > 0:
                 price[j] = max(0.0, price[j] + step * short[j])
-    price[:] = kept
+    price[:] = saved
     return reduced_costs(lack, free, cost, links, price, reduced, short)
 
 
