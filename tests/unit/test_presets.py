@@ -161,7 +161,7 @@ def test_omop_has_names_of_concepts_limits_and_marks_of_any_export(tmp_path):
 
 
 def test_meds_of_parquet(tmp_path):
-    times = pd.to_datetime([None, "2024-01-01", "2024-01-01", "2024-01-02"])
+    times = pd.to_datetime(pd.Series(["", "2024-01-01", "2024-01-01", "2024-01-02"]))
     frame = pd.DataFrame({"subject_id": [1, 1, 2, 2], "time": times})
     frame["code"], frame["numeric_value"] = ["SEX//F", "crp", "crp", "OUT"], [None, 2, 3, None]
     frame.to_parquet(path := tmp_path / "m.parquet")
