@@ -69,7 +69,7 @@ class Ground:
 
     @property
     def shared(self) -> dict[str, Any]:
-        """What the rows of agents that learn trees of sets have in common."""
+        """Arguments that the rows of agents that learn trees of sets share."""
         return {"withheld": self.withheld, "fitted": self.fitted}
 
     @property

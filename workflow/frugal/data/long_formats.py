@@ -34,7 +34,7 @@ class Preset:
 
     Attributes:
         name: word of `--from`.
-        holds: what its rows are, in words.
+        holds: its rows, in words.
         lacks: unit, name → that a row has none, in refusals.
         read: of a file, its rows with some of `COLUMNS`.
     """
@@ -177,7 +177,7 @@ def open_long(
 ) -> Opened:
     """The file as a table: a row for each unit, with the last value of each name.
 
-    Of several values at one time the mean counts, as over time. What was recorded after the label
+    Of several values at one time the mean counts, as over time. Values recorded after the label
     was does not count: it is not known when a decision is made.
 
     Args:

@@ -1,4 +1,4 @@
-"""Expected value of further records of a kind: what the policy that is chosen then saves a case.
+"""Expected value of further records of a kind: the saving a case by the policy chosen then.
 
 Given the present records, costs θ of k policies are normal with the mean m and covariance C. Of
 what further records add, the later mean of θ is normal, too, about m with the covariance
@@ -129,7 +129,7 @@ class Kind:
 
 
 class Worth(NamedTuple):
-    """What records of a kind are worth and cost.
+    """Value and cost of records of a kind.
 
     Attributes:
         records: their number.

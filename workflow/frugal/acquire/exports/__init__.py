@@ -24,7 +24,7 @@ def exported(bundle: CaseBundle, path: Path, **how: Any) -> bytes:
     Args:
         bundle: of the policy.
         path: of the file.
-        how: further arguments of what its ending means.
+        how: further arguments, by its ending.
 
     Raises:
         DataError: the ending means nothing, or the policy is of a kind that it does not allow.

@@ -1,6 +1,6 @@
 """Formulas of single numbers and truths, each a step that names earlier steps.
 
-A graph of arrays becomes such steps for one state: what is constant is computed, and equal steps
+A graph of arrays becomes such steps for one state: constants are computed, and equal steps
 are one. A number may be unknown; a comparison with it is false. Knows no policy.
 """
 

@@ -70,7 +70,7 @@ def _name(name: str) -> str:
 
 
 def _choice(condition: str, yes: str, no: str) -> str:
-    """One of two; what follows an ELSE is no deeper."""
+    """One of two; the rest after an ELSE is no deeper."""
     if no.startswith("CASE "):
         return f"CASE WHEN {condition} THEN {yes} {no.removeprefix('CASE ')}"
     return f"CASE WHEN {condition} THEN {yes} ELSE {no} END"

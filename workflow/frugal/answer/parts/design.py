@@ -1,4 +1,4 @@
-"""Panels to record next: a design for further cases as a protocol, what it is worth, and in words.
+"""Panels to record next: a design for further cases as a protocol, its value, and in words.
 
 Numbers come from `judge/designs.py` and `judge/information_value.py`; `answer/recorded.py` reads
 the protocol back.
@@ -289,7 +289,7 @@ DESIGN = Part(
         "cases_a_year": (
             "Amount",
             "with `design`, number of cases that a policy decides in a year; the answer states "
-            "what further records cost and are worth, and how many are best",
+            "cost and value of further records, and how many are best",
         ),
         "years": ("Amount", "years for which the policy is used; 1 by default"),
         "record_price": (
