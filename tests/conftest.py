@@ -1,6 +1,7 @@
 """Finished runs for all tests of the workflow, made once for all workers of pytest."""
 
 import os
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -33,5 +34,5 @@ def warm_engine(monkeypatch) -> None:
         own = env | warm_jobs.variables()
         return Finished(words, *warm.start(words[-1:], Path.cwd(), own, input))
 
-    plain = SimpleNamespace(run=run, PIPE=engine.subprocess.PIPE)
+    plain = SimpleNamespace(run=run, PIPE=subprocess.PIPE)
     monkeypatch.setattr(engine, "subprocess", plain)

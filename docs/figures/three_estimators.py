@@ -11,7 +11,8 @@ from pathlib import Path
 import pandas as pd
 import seaborn as sns
 from frugal.draw import style
-from frugal.studies.afape.figures.style import agent_label, estimator_style
+from frugal.draw.style import agent_label
+from frugal.studies.afape.figures.style import estimator_style
 from matplotlib.lines import Line2D
 
 SHOWN = {

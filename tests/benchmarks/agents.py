@@ -26,11 +26,12 @@ from frugal.acquire.train.tree_sets import SetBeliefs, TreeRows, boosting_of
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.core.world import World
+from frugal.judge.fronts import ROUNDING
 from frugal.learn.tree_scoring import predict_proba
 from frugal.learn.weighted_logistic import fit_logistic
 from frugal.studies.diagnosis.frames import divided, full_cost, rows_of, task_of
 from frugal.studies.diagnosis.scores import diagnosis_scores
-from frugal.studies.diagnosis.stages.beliefs import ROUNDING, TRAINED, fitted
+from frugal.studies.diagnosis.stages.beliefs import TRAINED, fitted
 from scipy import stats
 
 from tests.defaults import DEFAULT

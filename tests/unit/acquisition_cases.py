@@ -11,11 +11,11 @@ from frugal.acquire.acquisition import (
     Start,
     theorem_reward,
 )
-from frugal.acquire.encoders import StateEncoder, ValuesEncoder, tabulate
+from frugal.acquire.encoders import ValuesEncoder, tabulate
 from frugal.acquire.reading import Reading
 from frugal.config.learners import PpoSettings
 from frugal.core.episodes import Episodes
-from frugal.core.world import World
+from frugal.core.world import StateEncoder, World
 
 from tests.oracles import acquisition_values as oracle
 from tests.oracles.acquisition_worlds import world_of

@@ -6,7 +6,7 @@ from typing import get_args
 import numpy as np
 import pandas as pd
 import pytest
-from frugal.judge.choice import State
+from frugal.judge.verdicts import State
 from scipy.special import expit
 
 from tests.trust import answer as bed

@@ -64,8 +64,8 @@ def test_orders_do_not_depend_on_the_table():
 
 
 def test_names_become_words():
-    assert afape_style.agent_label("random_10") == "random 10 %"
-    assert afape_style.agent_label("dqn") == "DQN"
+    assert style.agent_label("random_10") == "random 10 %"
+    assert style.agent_label("dqn") == "DQN"
     assert afape_style.scenario_title(("breast_cancer", "mnar")) == "Breast cancer, MNAR"
     assert style.wrapped("random 10 %", characters=9) == "random\n10\N{NO-BREAK SPACE}%"
 

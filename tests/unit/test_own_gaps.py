@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from frugal.core.errors import DataError
+from frugal.judge.registry import ESTIMATORS
 from frugal.learn import nuisance_choice
-from frugal.studies.afape.stages import estimates
 
 from tests.unit.afape_chain import Chain, run_chain
 from tests.unit.missingness_tables import table_of
@@ -133,8 +133,8 @@ def test_whatever_an_estimator_refuses_is_a_row(monkeypatch):
     def refuse(case):
         raise DataError("a weight is 7 in row 3; it must lie in [0, 1]")
 
-    refusing = replace(estimates.ESTIMATORS["ipw"], terms=refuse)
-    monkeypatch.setitem(estimates.ESTIMATORS, "ipw", refusing)
+    refusing = replace(ESTIMATORS["ipw"], terms=refuse)
+    monkeypatch.setitem(ESTIMATORS, "ipw", refusing)
     agents = {"half": AGENTS["half"]}
     chain = run_chain(blood_table(ONE_GAP), NO_CAUSES, source="own", agents=agents)
     (row,) = chain.rows("ipw").to_dict("records")

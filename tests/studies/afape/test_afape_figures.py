@@ -312,7 +312,7 @@ def test_the_answer_orders_policies_by_cost_and_names_the_first():
     axes = answer_of(CASE, left_out="never").axes[0]
     labels = [t.get_text() for t in axes.get_yticklabels()]
     rows = style.select(CASE, estimator=READ).query("agent != 'never'").sort_values("estimate")
-    assert labels == [*map(afape_style.agent_label, rows["agent"]), "never"]
+    assert labels == [*map(style.agent_label, rows["agent"]), "never"]
     bold = [t.get_text() for t in axes.get_yticklabels() if t.get_fontweight() == "bold"]
     assert bold == labels[:1]
     assert [t.get_text() for t in axes.texts] == ["left out: too few rows"]

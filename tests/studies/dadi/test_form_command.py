@@ -8,7 +8,6 @@ import pytest
 from frugal.__main__ import main
 from frugal.core.declarations import PROJECT
 from frugal.core.schema_check import read_yaml
-from frugal.studies.dadi.commands import form
 
 TERMS = ["form.csv", "--label", "repaid", "--errors", "missed=10,false_alarm=50", "--prices"]
 TERMS += ["income=2,savings=3,years_employed=2,district=1,arrears=4"]
@@ -37,7 +36,7 @@ def applicants(tmp_path, monkeypatch):
 def test_a_table_becomes_a_folder_that_advises(applicants, monkeypatch, capsys):
     fair_form = frugal.fair_form
     small = functools.wraps(fair_form)(lambda table, **more: fair_form(table, **SMALL, **more))
-    monkeypatch.setattr(form.frugal, "fair_form", small, raising=False)
+    monkeypatch.setattr(frugal, "fair_form", small, raising=False)
     assert main(["form", *TERMS, "--sensitive", "group", "--gammas", "0.5,1"]) == 0
     shown = capsys.readouterr().out
     assert "left out: group: as --leave-out names it" in shown

@@ -14,7 +14,8 @@ import numpy as np
 from jaxtyping import Int
 
 import frugal.config.dataset as written
-from frugal.config.dataset import Block, Dataset, DropRule, LabelRule, Source, StaySummary
+from frugal.config.blocks import Block
+from frugal.config.dataset import Dataset, DropRule, LabelRule, Source, StaySummary
 from frugal.config.panels import CostDraw, PanelEntry, UncertainCost, mean_cost
 from frugal.core.errors import ConfigError
 from frugal.core.numeric import NumericLabel

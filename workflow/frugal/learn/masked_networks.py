@@ -14,7 +14,8 @@ from jaxtyping import Float, Float32, Int
 from scipy.special import ndtri
 
 from frugal.config.learners import MaskedNetworkSettings
-from frugal.core.stored import LARGEST, Array, Stored
+from frugal.core.stored import Array, Stored
+from frugal.core.table import LARGEST
 from frugal.learn.cross_fitted_trees import MOST_LOG_ODDS
 
 if TYPE_CHECKING:

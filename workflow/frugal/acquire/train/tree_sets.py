@@ -20,7 +20,8 @@ from jaxtyping import Bool, Float, Int
 from frugal.acquire.train.row_weights import RowWeights
 from frugal.config.learners import BoostingSettings, MaskedNetworkSettings
 from frugal.core.episodes import RowPanels, RowValues
-from frugal.core.stored import LARGEST, Array, Stored, part_of, under
+from frugal.core.stored import Array, Stored, part_of, under
+from frugal.core.table import LARGEST
 from frugal.core.world import World
 from frugal.learn.cross_fitted_trees import (
     MOST_LOG_ODDS,

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Int
 
 from frugal.core.errors import ConfigError
 from frugal.core.schema_check import did_you_mean, listed
-from frugal.core.stored import LARGEST
+from frugal.core.table import LARGEST
 from frugal.studies.over_time.orders import LearnedOrders, OrderPlan, Repeat, WithinSupport, follow
 from frugal.studies.over_time.records import TimedCosts, TimedPolicy, TimedRecords, TimedState
 

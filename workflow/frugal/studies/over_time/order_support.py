@@ -16,7 +16,8 @@ from jaxtyping import Bool, Float
 
 from frugal.core.region_words import condition_text, hole_sentence, records_needed
 from frugal.core.regions import Hole, Interval
-from frugal.core.stored import LARGEST, Array, Stored
+from frugal.core.stored import Array, Stored
+from frugal.core.table import LARGEST
 from frugal.judge.support import find_holes
 from frugal.studies.over_time.orders import TimedPaths, WithinSupport, follow
 from frugal.studies.over_time.records import TimedCosts, TimedPolicy, TimedRecords, TimedState

@@ -14,7 +14,8 @@ from jaxtyping import Bool, Float, Int
 
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import listed
-from frugal.core.stored import LARGEST, Array, Stored, Within, arrays_of, declared, under
+from frugal.core.stored import Array, Stored, Within, arrays_of, declared, under
+from frugal.core.table import LARGEST
 from frugal.studies.over_time.config import PlanEntry
 from frugal.studies.over_time.records import TimedCosts, TimedPolicy, TimedRecords, TimedState
 from frugal.studies.over_time.window_regressions import REGRESSIONS, WindowRegressions

@@ -14,7 +14,8 @@ from jaxtyping import Float, Int
 
 from frugal.config.learners import MaskedNetworkSettings
 from frugal.core.errors import DataError
-from frugal.core.stored import LARGEST, Array, Stored, under
+from frugal.core.stored import Array, Stored, under
+from frugal.core.table import LARGEST
 from frugal.learn.masked_networks import MaskedNetworks, fit_masked_means
 from frugal.learn.tree_scoring import leaf_sums
 from frugal.learn.trees import TreeEnsemble, fit_regression

@@ -16,10 +16,10 @@ from frugal.core.schema_check import did_you_mean, listed, named_file
 from frugal.data.raw import stored_names
 from frugal.studies.treatment.data.description import (
     SearchDescription,
-    SearchFile,
     load_search_description,
     locate_search_file,
 )
+from frugal.studies.treatment.data.keys import SearchFile
 
 _PREPARING = ("prescribing", "test_share")
 

@@ -29,10 +29,10 @@ from frugal.draw.prints import (
     name_rows,
     panels,
 )
+from frugal.draw.style import agent_label
 from frugal.judge.intervals import share_interval
 from frugal.studies.afape.figures.style import (
     ESTIMATORS,
-    agent_label,
     agent_order,
     estimator_order,
     estimator_style,

@@ -26,10 +26,10 @@ from frugal.draw.prints import (
     name_rows,
     panels,
 )
+from frugal.draw.style import agent_label
 from frugal.studies.afape.figures.style import (
     ESTIMATORS,
     STATUS_WORDS,
-    agent_label,
     agent_order,
     agent_ticks,
     estimator_label,

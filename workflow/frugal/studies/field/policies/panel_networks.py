@@ -33,7 +33,8 @@ from frugal.core.episodes import (
     Traits,
 )
 from frugal.core.layout import Layout
-from frugal.core.stored import LARGEST, Array, Stored, Within, apart, arrays_of, declared, under
+from frugal.core.stored import Array, Stored, Within, apart, arrays_of, declared, under
+from frugal.core.table import LARGEST
 from frugal.core.world import adds_column
 from frugal.learn.cross_fitted_trees import MOST_LOG_ODDS
 from frugal.learn.masked_networks import MaskedNetworks, outputs
