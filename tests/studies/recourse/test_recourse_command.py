@@ -191,3 +191,24 @@ def test_a_folder_keeps_the_answers(recourse, tmp_path):
     status, _, refused = recourse("--into", "kept")
     assert status == 2
     assert "kept is there already" in refused[0]
+
+
+HEATED = """action,cost,insulation,heating,solar,requires
+threshold,,3,2,1,
+wall,12000,2,0,0,
+roof,7000,1,0,0,
+pump,15000,0,2,0,wall
+boiler,6000,0,1,0,
+panel,9000,0,0,1,roof
+"""
+
+
+def test_rules_of_the_catalogue_are_the_last_to_be_left_out(recourse):
+    """The budget and the forbidden action keep the unit from a set; the pump still needs a wall."""
+    units = "unit,insulation,heating,solar,budget,forbidden\nhouse,2,0,0,20000,panel\n"
+    _, out, _ = recourse(units=units, actions=HEATED)
+    assert out[0] == (
+        "unit 'house' has no set: its rules together allow none, whichever kind of them is left "
+        "out; without the budget, the forbidden actions it would be wall, roof, pump, panel, "
+        "43000 in all."
+    )

@@ -16,7 +16,13 @@ from frugal.studies.recourse.instance import price_text
 from frugal.studies.recourse.solvers.branch_and_bound import unreachable_features
 from frugal.studies.recourse.solvers.lagrangian_tree import MOST_TIES
 
-KINDS = ("budget", "at_most", "forbidden", "required", "between")  # of rules
+KINDS = {  # of rules; those of the catalogue are the last to be left out
+    "budget": "the budget",
+    "at_most": "the limit of actions",
+    "forbidden": "the forbidden actions",
+    "required": "the required actions",
+    "between": "the catalogue's rules",
+}
 
 
 def none_sentences(
@@ -56,19 +62,37 @@ def none_sentences(
                 kind, u, choices, int(place), catalogue, rules, cost_unit
             )
         rows = rows[~choices.feasible]
-    freed, relaxed = catalogue, rules.take(rows)
-    for kind in KINDS:
+    freed, relaxed = catalogue, rules
+    for number, kind in enumerate(KINDS, 1):
+        if not len(rows):
+            break
         freed, relaxed = _without(kind, freed, relaxed)
-    choices = cheapest_choices(
-        features[rows], group[rows], freed, relaxed, keep=1, max_nodes=max_nodes
-    )
-    for place, u in enumerate(rows):
-        names = _set(choices, place, catalogue, cost_unit)
-        reasons[units[u]] = (
-            f"unit {units[u]!r} has no set: its rules together allow none, whichever kind of them "
-            f"is left out; without all of them it would be {names}"
+        choices = cheapest_choices(
+            features[rows], group[rows], freed, relaxed.take(rows), keep=1, max_nodes=max_nodes
         )
+        for place in np.flatnonzero(choices.feasible):
+            u, names = int(rows[place]), _set(choices, int(place), catalogue, cost_unit)
+            dropped = [KINDS[k] for k in [*KINDS][:number] if _holds(k, u, catalogue, rules)]
+            reasons[units[u]] = (
+                f"unit {units[u]!r} has no set: its rules together allow none, whichever kind of "
+                f"them is left out; without {listed(dropped)} it would be {names}"
+            )
+        rows = rows[~choices.feasible]
     return [reasons[name] for name in units]
+
+
+def _holds(kind: str, u: int, catalogue: Catalogue, rules: UnitRules) -> bool:
+    """Whether a unit has a rule of this kind."""
+    match kind:
+        case "budget":
+            return bool(np.isfinite(rules.budget[u]))
+        case "at_most":
+            return bool(rules.at_most[u] < len(catalogue.actions))
+        case "forbidden":
+            return bool(rules.forbidden[u].any())
+        case "required":
+            return bool(rules.required[u].any())
+    return catalogue.rules is not None
 
 
 def _without(kind: str, catalogue: Catalogue, some: UnitRules) -> tuple[Catalogue, UnitRules]:
