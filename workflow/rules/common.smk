@@ -58,7 +58,8 @@ for remark in STUDY.remarks():
     logger.warning(f"Frugal: {remark}")
 
 
-READING = {"audit", "plan", "benchmark", "claims", "rocrate"}  # targets that write nothing under results/
+# Targets that write nothing under results/
+READING = {"audit", "plan", "benchmark", "claims", "rocrate"}
 
 
 def require_writable(folder):
