@@ -64,7 +64,9 @@ def test_a_page_is_what_its_rows_say(study: str):
     assert (pages / "claims.md").read_text(encoding="utf-8") == overview_page()
 
 
-@pytest.mark.parametrize("name", ["README.md", *(f"docs/results/{name}.md" for name in PAPERS)])
+@pytest.mark.parametrize(
+    "name", ["README.md", *(f"docs/results/{name}.md" for name in sorted(PAPERS))]
+)
 def test_counts_on_pages_are_those_of_the_rows(name: str):
     text = (ROOT / name).read_text(encoding="utf-8")
     assert "<!-- claims" in text
