@@ -101,7 +101,8 @@ def make(folder: Path, targets: tuple) -> None:
 def run_again(folder: Path, where: str, given: dict, cpu: str | None, log: Path | None) -> None:
     """Every step again, on another CPU."""
     os.chdir(folder)
-    asked = ["-m", "frugal", "audit", "--sample", "9999", "--look-in", ROOT / "tests/workflow"]
+    asked = ["-m", "frugal", "audit", "--sample", "9999", "--look-in", ROOT / ".test"]
+    asked += ["--look-in", ROOT / "tests/workflow"]
     asked += ["--look-in", ROOT / "config/datasets", "--look-in", ROOT / "docs/examples"]
     same, steps = map(int, AGAIN.findall(python(asked, given, cpu, log))[-1])
     require(same == steps > 0, f"{where}: {same} of {steps} steps have the same bytes")
