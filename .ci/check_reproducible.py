@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the embedded default twice, on one core and on two, in two folders, and compares all bytes.
 
-Every payload and manifest must be the same. One exception, said aloud: CPU seconds of learning a
+Every payload and manifest must be the same. One exception: CPU seconds of learning a
 treatment policy are a measurement (benchmarks/time_planners/…/timings.parquet, outside results/).
 results/summary/treatment.parquet may differ in its column cpu_s alone, its manifest in the digests.
 With --short, instead of the embedded default: the study of ten lines, docs/examples/, up to its

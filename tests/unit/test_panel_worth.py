@@ -33,7 +33,7 @@ CASCADE["cascade"] = CASCADE["cascade"] | {"sets": 8, "price_weights": 6}
 
 
 def world() -> Table:
-    """Half of the cases are clear (x = 0). B says what A does and errs more often; C is a coin."""
+    """Half of the cases are clear (x = 0). B follows A and errs more often; C is random."""
     values, label = [], []
     for x, y, a, b, c in product((0, 1), repeat=5):
         ill = (0.02, 0.4)[x]
