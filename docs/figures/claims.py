@@ -37,6 +37,7 @@ def figure():
                     start + rows / 2, y, str(rows), ha="center", va="center_baseline", color=shade
                 )
             start += rows
+    axes.set_xlim(0, 1.02 * max(len(ledger.claims) for ledger in ledgers().values()))
     axes.set_yticks(range(len(ledgers())), list(ledgers()))
     axes.invert_yaxis()
     axes.tick_params(axis="y", length=0)

@@ -298,7 +298,7 @@ def test_the_design_is_a_protocol_within_the_money(chain):
     assert len(rows) == len(protocol["strata"])
     alone = {**choice, "short_list": ["never"], "design": {"cases": 300, "protocol": None}}
     (sentence,) = section("design", alone).sentences
-    assert sentence == "No design of further cases: one policy alone may be the best."
+    assert sentence.startswith("No design of further cases: one policy alone may be the best, so")
 
 
 def test_the_design_states_what_records_of_each_kind_are_worth(chain):
@@ -318,15 +318,33 @@ def test_the_design_states_what_records_of_each_kind_are_worth(chain):
         assert each["best_net"] >= max(each["net"], 0) * (1 - 1e-2)
     for name, each in value["panels"].items():
         assert each <= value["perfect"] * (1 + 1e-3), name
-    said = section("design", choice).sentences[1]
-    assert re.match(
-        r"\d+ more records .* cost .* EUR and are worth .* EUR a year for 2 years", said
+    pays = re.compile(
+        r"(\d+) more records .*cost .* EUR and are worth .* EUR a year for 2 years.*\."
     )
-    dear = [{**each, "best": 0, "best_net": 0.0, "net": -9.0} for each in kinds[:1]]
-    design = {**choice["design"], "value": {**value, "kinds": dear, "years": 1.0}}
-    (_, said) = section("design", {**choice, "design": design}).sentences
-    assert said.startswith("More records do not pay: 300 with all panels cost ")
-    assert said.endswith("EUR a year.")
+    assert pays.fullmatch(section("design", choice).sentences[0])
+    gains = {
+        "price": 1.0,
+        "cost": 300.0,
+        "a_year": 400.0,
+        "net": 500.0,
+        "best": 450,
+        "best_net": 600.0,
+    }
+    none = {"best": 0, "best_net": 0.0, "net": -9.0}
+    lost = "More records by the design do not pay: 300 cost "
+    for new, planned, expected in [
+        (none, none, ["More records with all panels do not pay: 300 cost "]),
+        (gains, none, ["300 more records with all panels cost 300 EUR and are worth 400 ", lost]),
+        (gains, gains, ["300 more records with all panels cost 300 EUR and are worth 400 "]),
+        (gains | {"best": 100}, gains, ["100 more records with all panels cost 100 EUR and are "]),
+    ]:
+        changed = [kinds[0] | new, kinds[1] | planned | {"best_net": 0.0}]
+        design = {**choice["design"], "value": {**value, "kinds": changed}}
+        *sentences, plan = section("design", {**choice, "design": design}).sentences
+        assert plan.startswith("Of 300 further cases")
+        for sentence, start in zip(sentences, expected, strict=True):
+            assert sentence.startswith(start)
+    assert "worth 350 EUR a year for 2 years; beyond 100 they are not." in sentences[0]
 
 
 def test_the_report_has_the_answer_as_a_card_in_the_words_of_the_text(chain):

@@ -134,7 +134,7 @@ def test_the_page_says_which_panel_could_go_and_which_pair_may_not(asked):
     shown = section("panel_worth", asked["choice"])
     first, second = shown.sentences
     assert first.startswith("Drop B and C: the policy does not order them. No other panel can go. ")
-    assert "Closest is A: without it, the policy learned again costs " in first
+    assert "Closest is A: a policy learned without it changes the cost of a case by " in first
     assert second.startswith("Keep one of two that stand in for each other: A and B (both ")
     assert shown.table["panel"].tolist() == ["A", "B", "C"]
     assert shown.table["ordered"].tolist() == ["50 %", "0 %", "0 %"]
@@ -234,18 +234,18 @@ def row(ordered: float, worth: tuple[float, float, float] | None) -> dict[str, A
     [
         (
             {"t": row(0.5, (-0.2, -0.5, 0.1)), "u": row(0.5, (3, 1, 5))},
-            "Drop t: without it, the policy learned again costs 0.2 EUR a case less "
-            "(95 %: -0.1 to 0.5).",
+            "Drop t: a policy learned without it changes the cost of a case by -0.2 EUR "
+            "(95 %: -0.5 to 0.1), so raises it by at most 5 %.",
         ),
         (
             {"t": row(0.5, (0.2, -0.5, 1.1)), "u": row(0.5, (3, 1, 5))},
-            "No panel can surely go. Closest is t: without it, the policy learned again costs "
-            "0.2 EUR a case more (95 %: -0.5 to 1.1); without u 3 more (1 to 5).",
+            "No panel can surely go. Closest is t: a policy learned without it changes the cost of "
+            "a case by 0.2 EUR (95 %: -0.5 to 1.1); without u by 3 EUR (95 %: 1 to 5).",
         ),
         (
             {"t": row(0.0, (0, 0, 0)), "u": row(0.5, (3, 1, 5))},
-            "Drop t: the policy does not order it. No other panel can go. Closest is u: without "
-            "it, the policy learned again costs 3 EUR a case more (95 %: 1 to 5).",
+            "Drop t: the policy does not order it. No other panel can go. Closest is u: a policy "
+            "learned without it changes the cost of a case by 3 EUR (95 %: 1 to 5).",
         ),
         (
             {"t": row(0.0, (0, 0, 0)), "u": row(0.5, None)},

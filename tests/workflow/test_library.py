@@ -30,22 +30,20 @@ EXAMPLES = ROOT / "docs" / "examples"
 THREE = ["always", "never", "cascade"]
 
 
-def readme_example() -> str:
-    """The last lines of Python in the README, with smaller models as in the finished run.
-
-    .ci/check_wheel.py runs the first lines.
-    """
-    *_, block = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+def step_by_step() -> str:
+    """The last lines of Python of library.md, with smaller models as in the finished run."""
+    page = (ROOT / "docs/how-to/library.md").read_text(encoding="utf-8")
+    *_, block = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     return block.replace('.yaml")', f'.yaml", config={SMALL!r})', 1)
 
 
 @pytest.fixture(scope="module")
 def example() -> dict:
-    """What the README's lines leave behind."""
+    """What these lines leave behind."""
     names: dict = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        exec(readme_example(), names)
+        exec(step_by_step(), names)
     return names
 
 
@@ -55,10 +53,10 @@ def theirs(runs) -> Path:
     return shared.finished("clinic", runs).folder / "results" / "decide" / "clinic"
 
 
-def test_the_readmes_lines_give_the_workflows_numbers(theirs, tmp_path):
+def test_the_pages_lines_give_the_workflows_numbers(theirs, tmp_path):
     """To the last digit, in a Python that was started for the arithmetic of the workflow."""
     program = (
-        readme_example()
+        step_by_step()
         + f"""
 from pathlib import Path
 place = Path({str(tmp_path)!r})

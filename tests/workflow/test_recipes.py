@@ -58,7 +58,7 @@ def test_a_table_is_decided_by_cost_and_by_f1_with_nothing_of_the_default_next_t
     assert all(line.split(" (")[0][:40] in audit for line in said.splitlines()[-8:-4])
     design, planned = document["design"], said.splitlines()[-4]
     if len(document["short_list"]) == 1:  # as on the processor of the page
-        assert planned == "No design of further cases: one policy alone may be the best."
+        assert planned.startswith("No design of further cases: one policy alone may be the best")
         assert design == {"cases": 200, "protocol": None}
     else:  # tests/unit/test_recorded.py has such an answer in memory
         assert planned.startswith("Of 200 further cases, record all of these panels or none")

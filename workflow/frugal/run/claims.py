@@ -266,7 +266,7 @@ def claims_page(study: str) -> str:
                 f"Results: {ledger.counts()} of *{ledger.paper}*. Made from "
                 f"[claims.yaml](../../workflow/frugal/studies/{study}/claims.yaml) by "
                 "`python -m frugal claims --into docs`; `snakemake claims` recomputes each row "
-                f"whose results are there. [Results](../results/{study}.md)\n",
+                f"whose run exists. [Results](../results/{study}.md)\n",
                 f"{meanings}.\n",
                 table(columns, rows),
                 used,
@@ -291,8 +291,8 @@ def overview_page() -> str:
             [
                 "# Every claim of the five papers\n",
                 "Results: each figure, table and number of a paper has a row, with the paper's "
-                "value, ours, and a verdict. `snakemake claims` recomputes the rows whose results "
-                "are there. Made by `python -m frugal claims --into docs`.\n",
+                "value, ours, and a verdict. `snakemake claims` recomputes the rows whose runs "
+                "exist. Made by `python -m frugal claims --into docs`.\n",
                 "![Rows by verdict, a bar for each paper](../figures/claims.png)\n",
                 table(["study", "paper", "claims", *VERDICTS], counts),
                 f"All commands together take {seconds / 3600:.0f} CPU hours. `snakemake --cores 16 "

@@ -200,7 +200,8 @@ def _sentences(shown: Shown) -> list[str]:
         return []
     if design["protocol"] is None:
         return [
-            "No design of further cases: one policy alone may be the best."
+            "No design of further cases: one policy alone may be the best, so more records "
+            "would not change the choice."
             if len(choice["short_list"]) == 1
             else "No design of further cases: too few records show two policies that may be best."
         ]
@@ -228,9 +229,9 @@ def _sentences(shown: Shown) -> list[str]:
             f"{cases['by_design']} such cases are needed, recorded as before {cases['as_before']}."
         )
     return [
+        *_worth(design, unit),
         f"Of {design['cases']:,} further cases, record all of these panels or none, at random: "
         f"{'; '.join(strata)}. This costs {number(design['price'])} {unit} a case. {then}",
-        *_worth(design, unit),
     ]
 
 
@@ -240,21 +241,30 @@ def _worth(design: Mapping[str, Any], unit: str) -> list[str]:
     if value is None:
         return []
     best = max(value["kinds"], key=lambda kind: (kind["best_net"], kind["net"]))
+    of_design = next(kind for kind in value["kinds"] if kind["of"] == "design")
+    more = [best, of_design] if best["best"] and not of_design["best"] else [best]
+    return [_pays(kind, value, unit) for kind in more]
+
+
+def _pays(kind: Mapping[str, Any], value: Mapping[str, Any], unit: str) -> str:
+    """Whether records of a kind pay: as many as requested, or the best number if that is less."""
+    records, cost, a_year, best = (kind[key] for key in ("records", "cost", "a_year", "best"))
+    years = value["years"]
+    if 0 < best < records:
+        records, cost = best, value["set_up"] + kind["price"] * best
+        a_year = (kind["best_net"] + cost) / years
     which = {
         "new": " with all panels",
-        "design": " by this design",
-        "present": f" of {joined(best['panels'])} for present cases that lack it",
-    }[best["of"]]
-    years = value["years"]
-    clause = (
-        f"cost {number(best['cost'])} {unit} and are worth {number(best['a_year'])} {unit} a year"
-        + ("" if years == 1 else f" for {number(years)} years")
+        "design": " by the design",
+        "present": f" of {joined(kind['panels'])} for present cases that lack it",
+    }[kind["of"]]
+    clause = f"cost {number(cost)} {unit} and are worth {number(a_year)} {unit} a year" + (
+        "" if years == 1 else f" for {number(years)} years"
     )
-    records = f"{best['records']:,}"
-    if not best["best"]:
-        return [f"More records do not pay: {records}{which} {clause}."]
-    beyond = f"; beyond {number(best['best'])} they are not" if not best["exhausted"] else ""
-    return [f"{records} more records{which} {clause}{beyond}."]
+    if not best:
+        return f"More records{which} do not pay: {records:,} {clause}."
+    beyond = f"; beyond {number(best)} they are not" if not kind["exhausted"] else ""
+    return f"{records:,} more records{which} {clause}{beyond}."
 
 
 def _table(shown: Shown) -> pd.DataFrame | None:

@@ -22,6 +22,7 @@ from frugal.judge.verdicts import interval, joined, number, percent
 NAME = "panel_worth"
 HEADING = "Panels that could go, and the value of each"
 ORDERED = 0.005  # share of cases from which a panel counts as ordered
+LEARNED = "a policy learned without it changes the cost of a case by"
 SHOWN = 3  # panels or pairs that a sentence names
 Sums = Mapping[Any, Mapping[Variant, float]]
 
@@ -161,30 +162,28 @@ def _first(rows: Mapping[str, Any], shown: Shown) -> str:
         them = "it" if len(spared) == 1 else "them"
         words.append(f"Drop {_names(spared)}: the policy does not order {them}.")
     if small:
-        words.append(f"{'You could also drop' if spared else 'Drop'} {as_item(small[0])}: ")
-        words[-1] += f"without it, the policy learned again {_more(rows[small[0]], shown.unit)}."
+        start = "You could also drop" if spared else "Drop"
+        words.append(
+            f"{start} {as_item(small[0])}: {LEARNED} {_change(rows[small[0]], shown.unit)}, so "
+            f"raises it by at most {percent(shown.choice['margin'])}."
+        )
     elif ranked:
         sure = any(rows[name]["worth"]["low"] <= 0 for name in ranked)
-        words.append(
-            f"{'No other' if spared else 'No'} panel can {'surely ' * sure}go. Closest is "
-        )
-        each = [f"{as_item(ranked[0])}: without it, the policy learned again "]
-        each[0] += _more(rows[ranked[0]], shown.unit)
-        each += [f"without {as_item(name)} {_more(rows[name], '')}" for name in ranked[1:SHOWN]]
-        words[-1] += f"{'; '.join(each)}."
+        first, *others = [(as_item(n), _change(rows[n], shown.unit)) for n in ranked[:SHOWN]]
+        each = [f"Closest is {first[0]}: {LEARNED} {first[1]}"]
+        each += [f"without {name} by {change}" for name, change in others]
+        start = f"{'No other' if spared else 'No'} panel can {'surely ' * sure}go."
+        words.append(f"{start} {'; '.join(each)}.")
     elif len(spared) < len(rows):
         words.append("The value of the others is not known: too few records follow the policy ")
         words[-1] += "that learned without them, or such a policy is not learned again."
     return " ".join(words)
 
 
-def _more(row: Mapping[str, Any], unit: str) -> str:
-    """How much more, or less, a case costs, with its interval."""
+def _change(row: Mapping[str, Any], unit: str) -> str:
+    """Of the cost of a case, with its interval."""
     value, low, high = (row["worth"][key] for key in ("value", "low", "high"))
-    less = value < 0
-    value, low, high = (-value, -high, -low) if less else (value, low, high)
-    start = f"costs {number(value)} {unit} a case" if unit else number(value)
-    return f"{start} {'less' if less else 'more'} ({'95 %: ' * bool(unit)}{interval(low, high)})"
+    return f"{number(value)} {unit} (95 %: {interval(low, high)})"
 
 
 def _names(panels: Sequence[str]) -> str:
