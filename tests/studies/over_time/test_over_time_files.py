@@ -373,6 +373,27 @@ def test_expected_costs_lie_within_those_of_records():
         assert np.nanmax(case.expected[:, :, 0]) <= np.nanmax(case.outcome[case.complete, 0])
 
 
+@pytest.mark.parametrize("method", ["boosting", "linear"])
+def test_a_plan_that_no_record_contains_is_not_judged(tmp_path, method):
+    """Each stay lacks one of the windows, so no stay has every panel in each of them."""
+    head, *lines = (EXAMPLES / "wards.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = []
+    for line in lines:
+        stay, _, ordered, *_ = line.split(",")
+        if int(stay[1:]) % 3 != float(ordered) // 8:
+            kept.append(line)
+    units = (EXAMPLES / "wards_units.csv").read_text(encoding="utf-8")
+    data = frugal.load_over_time(written(tmp_path, "".join([head, *kept]), units))
+    both = ["chemistry", "lactate"]
+    plans = [frugal.order_plan(data, "each", dict.fromkeys(range(3), both))]
+    plans.append(frugal.order_plan(data, "once", {0: both}))
+    answer = frugal.over_time(data, plans, method=method, folds=2, seed=1)
+    reason = "no record contains the panels that it orders"
+    assert answer.outcomes.set_index("policy").loc["each", "reason"] == reason
+    assert f"Not evaluated: each ({reason})" in answer.summary()
+    assert "each" not in set(answer.estimates["policy"])
+
+
 def test_a_policy_that_few_records_contain_is_reported_and_not_named(tmp_path):
     files = []
     for name in ("wards.csv", "wards_units.csv"):

@@ -104,8 +104,12 @@ def semi_offline_ipw(case: TimedCase) -> Terms:
 
 
 def semi_offline_direct(case: TimedCase) -> Terms:
-    """Mean of V₀; its error leaves out that of the fit, and is too small."""
-    return weighted_terms(case.expected[0], np.ones(len(case.answered)), normalised=True)
+    """Mean of V₀; its error leaves out that of the fit, and is too small.
+
+    Raises:
+        NoSupportError: an expected outcome could not be fitted.
+    """
+    return weighted_terms(_fitted(case.expected[0]), np.ones(len(case.answered)), normalised=True)
 
 
 def semi_offline_imputation(case: TimedCase) -> Terms:
@@ -195,6 +199,8 @@ def estimate_over_time(case: TimedCase, estimator: str = READ) -> TimedEstimate:
         NoSupportError: no record carries weight, or only those of one cluster.
         DataError: a probability that is read is outside (0, 1].
     """
+    if not case.complete.any():
+        raise NoSupportError("no record contains the panels that it orders")
     if np.isnan(case.outcome[case.complete]).any():
         raise NoSupportError("in some fold no other record contains the ordered panels")
     terms = TIMED_ESTIMATORS[estimator](case)
