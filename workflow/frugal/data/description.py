@@ -233,9 +233,20 @@ def load_description(path: Path, instead: Mapping[str, Any] | None = None) -> De
         ConfigError: the file is missing, not YAML, has an unknown key (the sentence names the
             closest one allowed), lacks one, or contradicts itself.
     """
+    return description_of(path, read_description(path), instead)
+
+
+def read_description(path: Path) -> Any:
+    """Content of a YAML, not checked yet."""
     of = "{0} --label COLUMN"
     require_no_table(path, f"frugal decide {of} takes the table, frugal init {of} writes the YAML")
-    document = read_yaml(path)
+    return read_yaml(path)
+
+
+def description_of(
+    path: Path, document: Any, instead: Mapping[str, Any] | None = None
+) -> Description:
+    """The data set by the content of its YAML; see `load_description`."""
     if instead and isinstance(document, dict):
         if isinstance(label := document.get("label"), dict) and "predict" in label:
             instead = {k: v for k, v in instead.items() if k != "misclassification_cost"}

@@ -18,7 +18,7 @@ from frugal.config.root import Config, effective, most_missed_of
 from frugal.core.episodes import REFERRED
 from frugal.core.errors import ConfigError, argument
 from frugal.core.schema_check import did_you_mean, listed, read_yaml, requested_file
-from frugal.data.description import Description, load_description
+from frugal.data.description import Description, description_of, read_description
 from frugal.data.raw import locate_file
 from frugal.results.files import read_payload, require_sealed
 
@@ -115,8 +115,9 @@ def decision(
     writes = "the YAML of a table, which `python -m frugal init TABLE --label COLUMN` writes"
     path, mirror = _file_of(config, "table", base, writes).absolute(), config["data_mirror"]
     mirror = None if mirror is None else Path(mirror).absolute()
-    instead = _error_costs_of_f1(path) if config["objective"] == "f1" else {}
-    described = load_description(path, instead)
+    document = read_description(path)
+    instead = _error_costs_of_f1(document) if config["objective"] == "f1" else {}
+    described = description_of(path, document, instead)
     classes = len(described.label.classes)
     numeric = described.label.numeric is not None
     if config["objective"] == "f1" and (classes != 2 or numeric):
@@ -127,13 +128,13 @@ def decision(
         )
     place = within or Path("results", "decide", described.name)
     changed, remarks = _changes(config["sensitive"], described)
-    described = load_description(path, instead | changed)
+    described = description_of(path, document, instead | changed)
     files = _files(described, mirror)
     changed_config = copy.deepcopy(config)
     changed_config["data_mirror"] = None if mirror is None else str(mirror)
     changed_config["datasets"] = {**config["datasets"], described.name: str(path)}
     answer = changed_config["afape"]["answer"]
-    answer["instead"] = {described.name: instead | changed | _sources(path, described, files)}
+    answer["instead"] = {described.name: instead | changed | _sources(document, files)}
     if config["objective"] == "f1":
         answer["budgets"] = _budgets(changed_config["budget"], described)
     if config["causes"] is not None:
@@ -257,9 +258,8 @@ def _budgets(budget: Any, described: Description) -> list[float]:
     return [float(budget) if budget is not None else shares[2], *shares]
 
 
-def _error_costs_of_f1(path: Path) -> dict[str, Any]:
+def _error_costs_of_f1(document: Any) -> dict[str, Any]:
     """Costs of errors, which F1 does not need, in place of those that are still open."""
-    document = read_yaml(path)
     rows = document.get("misclassification_cost") if isinstance(document, dict) else None
     if not isinstance(rows, list):
         return {}
@@ -284,11 +284,11 @@ def _changes(sensitive: str | None, described: Description) -> tuple[dict[str, A
     return changed | {"groups": sensitive}, [f"Groups are the values of {sensitive!r}."]
 
 
-def _sources(path: Path, described: Description, files: Files) -> dict[str, Any]:
+def _sources(document: Mapping[str, Any], files: Files) -> dict[str, Any]:
     """The files of the table by full paths, as jobs run in another folder; none of downloads."""
-    if described.source.kind != "path":
+    source = document["source"]
+    if source["kind"] != "path":
         return {}
-    source = read_yaml(path)["source"]
     full = [entry | {"name": str(files[entry["name"]].absolute())} for entry in source["files"]]
     return {"source": source | {"files": full}}
 
