@@ -8,10 +8,13 @@ import pytest
 from frugal.answer.part import parts
 from frugal.config.parts import declared_parts, further_paths, part_keys, requested
 from frugal.config.root import Config
-from frugal.core.declarations import PACKAGE
+from frugal.core.declarations import PACKAGE, Declared
+from frugal.core.errors import ConfigError
 from frugal.library.decide_command import _parser
 from frugal.library.verbs import load
 from frugal.run.reference.command import OPTIONS, part_options
+
+from tests.workflow.runs import ROOT
 
 FOLDER = PACKAGE / "answer" / "parts"
 ROOMS = ("answer", "config", "run", "library", "draw")
@@ -62,9 +65,29 @@ def test_a_key_of_a_part_is_in_the_config_the_command_and_the_library():
     )
 
 
-def test_each_part_has_a_place_of_its_own():
+def test_each_part_has_a_place_and_a_row_of_its_own():
     places = [part.place for part in parts()]
     assert places == sorted(set(places))
+    page = (ROOT / "docs/reference/answer.md").read_text(encoding="utf-8")
+    for part in parts():
+        assert re.search(rf"^\| (`\w+`, )*`{part.name}`", page, re.MULTILINE), part.name
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        (("Positive", "a weight"), "is ('Positive', 'a weight'); allowed is a type, one of Switch"),
+        (("Amount", "a weight", 1.0), "allowed is a type"),
+        (("InputFile", "weights"), "is a file, which a 'stage' has to read"),
+    ],
+)
+def test_a_setting_that_no_part_can_have_is_refused(entry, reason, monkeypatch):
+    part = Declared(
+        "frugal.answer.parts.weight", "WEIGHT", {"settings": {"weight": entry}}, frozenset()
+    )
+    monkeypatch.setattr("frugal.config.parts.declared_parts", lambda: {"weight": part})
+    with pytest.raises(ConfigError, match=f"part 'weight': 'weight' .*{re.escape(reason)}"):
+        part_keys.__wrapped__()
 
 
 @pytest.mark.parametrize("text", [False, True])

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from frugal.judge.fairness import auc_interval
-from frugal.studies.dadi.set_adversary import adversary_score, fit_set_networks, shown_inputs
+from frugal.studies.dadi.outsiders import adversary_score, fit_set_networks, shown_inputs
 
 pytestmark = pytest.mark.trains
 

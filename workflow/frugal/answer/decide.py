@@ -1,4 +1,4 @@
-"""Where `decide` decides: policies are judged, and one of them is named."""
+"""The order of a decision: policies are judged, `judge.choice.choose` names one, parts follow."""
 
 from collections.abc import Callable
 from typing import Any

@@ -14,6 +14,7 @@ from frugal.answer.part import parts
 from frugal.answer.recorded import known_law
 from frugal.answer.requirements import variant_of
 from frugal.answer.stored import StoredRecords
+from frugal.config.parts import declared_parts
 from frugal.core.episodes import REFERRED
 from frugal.core.errors import ConfigError, argument
 from frugal.core.regions import inside
@@ -324,6 +325,8 @@ class Judged:
 
     def requested(self, part: str) -> Mapping[str, Any] | None:
         """Settings of a part; None where it was not requested."""
+        if part not in declared_parts():
+            raise KeyError(f"no part is named {part!r}")
         return self.evidence.settings["parts"].get(part)
 
     @property

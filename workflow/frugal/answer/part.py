@@ -60,11 +60,11 @@ class Part:
 
     Attributes:
         name: its key in `answer.json`, and of its own table where it has one.
-        doc: its content, for the pages.
-        place: in the text and in `answer.json`.
+        place: in the text and in `answer.json`, a number that no other part has.
         content: judged answer → plain JSON values; None: all from its own table.
         settings: key → type (Switch, Amount, Number or InputFile of `config.blocks`) and meaning;
-            a part is requested by the first one.
+            a part is requested by the first one. None has a default; a file needs a `stage`, which
+            reads it, so that an answer never holds the content of an older file.
         needs: key → premises, words of `config.parts`, or keys that it needs.
         reads: keys of the config that it reads besides.
         paths: further paths of policies (`without_panels`, `recorded_only`, `withheld`) → the
@@ -82,7 +82,6 @@ class Part:
     """
 
     name: str
-    doc: str
     place: int
     content: Callable[["Judged"], Any] | None = None
     settings: Mapping[str, tuple[str, str]] = field(default_factory=dict)

@@ -14,6 +14,8 @@ from frugal.config import blocks
 from frugal.config.blocks import setting
 from frugal.config.declared import placed
 from frugal.core.declarations import Declared
+from frugal.core.errors import ConfigError
+from frugal.core.schema_check import listed
 
 FOLDER = "frugal.answer.parts"
 FILE = "InputFile"
@@ -69,10 +71,21 @@ def declared_parts() -> Mapping[str, Declared]:
 def part_keys() -> Mapping[str, PartKey]:
     """Key of the config → the part that adds it."""
     return {
-        key: PartKey(name, word, doc, tuple(part.literals.get("needs", {}).get(key, ())))
+        key: _key(part, name, key, *entry)
         for name, part in declared_parts().items()
-        for key, (word, doc) in part.literals.get("settings", {}).items()
+        for key, entry in part.literals.get("settings", {}).items()
     }
+
+
+def _key(part: Declared, name: str, key: str, word: str, *doc: Any) -> PartKey:
+    if word not in _CONVERTED or len(doc) != 1:
+        raise ConfigError(
+            f"part {name!r}: {key!r} is {(word, *doc)}; allowed is a type, one of "
+            f"{listed(_CONVERTED)}, and a meaning"
+        )
+    if word == FILE and not part.literals.get("stage"):
+        raise ConfigError(f"part {name!r}: {key!r} is a file, which a 'stage' has to read")
+    return PartKey(name, word, doc[0], tuple(part.literals.get("needs", {}).get(key, ())))
 
 
 def part_fields() -> dict[str, Any]:

@@ -287,7 +287,6 @@ def _table(shown: Shown) -> pd.DataFrame | None:
 
 DESIGN = Part(
     name="design",
-    doc="with `design` the panels to record in further cases, and the answer expected then",
     place=70,
     content=_content,
     settings={

@@ -171,7 +171,6 @@ def _table(shown: Shown) -> pd.DataFrame | None:
 
 ELSEWHERE = Part(
     name="elsewhere",
-    doc="with `transport` costs of the policies for other cases",
     place=80,
     stage="judge_elsewhere",
     settings={

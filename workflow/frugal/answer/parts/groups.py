@@ -56,10 +56,4 @@ def _last(shown: Shown) -> list[str]:
     return [f"{quantity} by group: {', '.join(each)}.{few}"]
 
 
-GROUPS = Part(
-    name="groups",
-    doc="rows, cost of the named policy and of practice in each group of `sensitive`",
-    place=20,
-    content=_content,
-    last=_last,
-)
+GROUPS = Part(name="groups", place=20, content=_content, last=_last)

@@ -301,7 +301,6 @@ def _points(test: Mapping[str, Any]) -> str:
 
 HABIT = Part(
     name="habit",
-    doc="whether panels are recorded by habit; with `audit_habit` how much the policy owes to it",
     place=60,
     content=_content,
     settings={

@@ -35,10 +35,4 @@ def _rests(shown: Shown) -> list[str]:
     ]
 
 
-LABELS = Part(
-    name="labels",
-    doc="how many rows lack a label, and which columns contradict the assumption on them",
-    place=10,
-    content=_content,
-    rests=_rests,
-)
+LABELS = Part(name="labels", place=10, content=_content, rests=_rests)

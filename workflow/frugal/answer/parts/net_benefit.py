@@ -101,10 +101,5 @@ def _picture(shown: Shown) -> tuple[str, Any, str] | None:
 
 
 NET_BENEFIT_PART = Part(
-    name="net_benefit",
-    doc="net benefit at the threshold that the costs of errors imply",
-    place=30,
-    content=_at_implied,
-    frame=curves,
-    picture=_picture,
+    name="net_benefit", place=30, content=_at_implied, frame=curves, picture=_picture
 )

@@ -237,8 +237,6 @@ def _table(shown: Shown) -> pd.DataFrame | None:
 
 PANEL_WORTH = Part(
     name="panel_worth",
-    doc="with `panel_worth` for each panel its orders, its price a case, the decisions that it "
-    "changes, the cost of the policy learned again without it, and the price up to which it pays",
     place=5,
     content=_content,
     settings={

@@ -106,7 +106,6 @@ def _table(shown: Shown) -> pd.DataFrame | None:
 
 REFERRAL = Part(
     name="referral",
-    doc="with `refer` the share of cases that the policy hands to a person, and its saving",
     place=50,
     content=_content,
     settings={

@@ -68,10 +68,5 @@ def _changes(shown: Shown) -> list[str]:
 
 
 UNCERTAIN_PRICES = Part(
-    name="uncertain_prices",
-    doc="regret of the named policy over the ranges of costs, and where another one is cheaper",
-    place=40,
-    content=_content,
-    document=_document,
-    changes=_changes,
+    name="uncertain_prices", place=40, content=_content, document=_document, changes=_changes
 )

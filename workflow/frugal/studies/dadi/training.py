@@ -216,7 +216,7 @@ class Population:
 
 
 def class_losses(logits: Tensor, targets: tuple[Tensor, Tensor]) -> Tensor:
-    """Weighted cross-entropies L_C (first half) and L_A (second half) in nats. (2 k, n)"""
+    """Weighted cross-entropies L_C (first half), L_A (second) in nats  [dadi, eq. 1]. (2 k, n)"""
     return targets[1] * binary_cross_entropy_with_logits(logits, targets[0], reduction="none")
 
 

@@ -38,13 +38,8 @@ from frugal.studies.dadi.frames import (
     label_for,
 )
 from frugal.studies.dadi.networks import DadiPolicies
+from frugal.studies.dadi.outsiders import LEARNERS, adversary_score, fit_set_networks, shown_inputs
 from frugal.studies.dadi.policies.dadi import NETWORKS, THRESHOLD, agent_settings
-from frugal.studies.dadi.set_adversary import (
-    LEARNERS,
-    adversary_score,
-    fit_set_networks,
-    shown_inputs,
-)
 from frugal.studies.dadi.spec import LABEL_SHARE
 
 
