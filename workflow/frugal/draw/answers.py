@@ -65,10 +65,14 @@ STYLE = (
     "paint-order:stroke}.unseen{position:absolute;clip-path:inset(50%);width:1px;height:1px;"
     "overflow:hidden}table{border-collapse:collapse;width:100%;font-size:.9rem}"
     "td,th{padding:.25rem .5rem;text-align:right;border-bottom:1px solid var(--grey)}"
-    "th{font-weight:600}td:first-child,th:first-child,td:last-child,th:last-child{text-align:left}"
+    "th{font-weight:600}td:first-child,th:first-child{text-align:left}"
     "pre,code{background:var(--pale);font-size:.85rem}pre{white-space:pre-wrap;padding:.6rem}"
     "pre div{padding-left:calc(var(--in)*1ch);text-indent:calc(var(--in)*-1ch)}"  # hanging
-    "code{padding:.1rem .3rem;overflow-wrap:anywhere}.wide{overflow-x:auto;position:relative}"
+    "code{padding:.1rem .3rem;overflow-wrap:anywhere}.wide{overflow-x:auto;position:relative;"
+    "background:linear-gradient(90deg,var(--page) 30%,transparent) 0/2rem 100% no-repeat local,"
+    "linear-gradient(-90deg,var(--page) 30%,transparent) 100%/2rem 100% no-repeat local,"
+    "linear-gradient(90deg,var(--grey),transparent) 0/.5rem 100% no-repeat,"  # columns out of view
+    "linear-gradient(-90deg,var(--grey),transparent) 100%/.5rem 100% no-repeat}"
     "summary{cursor:pointer;margin-top:1rem;color:var(--blue)}"
     ".steps td,.steps th{text-align:left!important;vertical-align:top}"
     ".steps td:first-child{white-space:nowrap}@media screen and (max-width:40rem){"
@@ -80,7 +84,7 @@ STYLE = (
     "@page{size:A4;margin:12mm}@media print{html{font-size:9.5pt}.skip{display:none}"
     "body{line-height:1.35;max-width:none;padding:0;print-color-adjust:exact}"
     "main{display:block;columns:2;column-gap:8mm}td,th{padding:.15rem .3rem}"
-    ".wide{overflow:visible}"
+    ".wide{overflow:visible;background:none}"
     "section{break-inside:avoid;margin-bottom:4mm}.all{column-span:all}}"
 )
 
