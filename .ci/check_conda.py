@@ -24,7 +24,7 @@ import environment
 from environment import BIN, ROOT, cannot_run, require
 
 if __name__ == "__main__":
-    ASKED = environment.begin(__doc__)
+    OPTIONS = environment.begin(__doc__)
 from tests.workflow import sentences  # found after `begin`
 
 MADE = ("build", "results", "logs", "benchmarks", ".git", ".*env", ".snakemake", ".hypothesis")
@@ -62,11 +62,11 @@ def start(project: Path, run: Path, variables: dict[str, str]) -> str:
     return done.stdout
 
 
-def show(said: str, *parts: str) -> None:
+def show(output: str, *parts: str) -> None:
     """Print the lines of the log that prove what was used; each pattern must be in one."""
     for part in parts:
-        lines = [line for line in said.splitlines() if re.search(part, line)]
-        require(bool(lines), f"the log says: {lines[0].strip() if lines else part}", said)
+        lines = [line for line in output.splitlines() if re.search(part, line)]
+        require(bool(lines), f"the log says: {lines[0].strip() if lines else part}", output)
 
 
 def check_prefix(run: Path) -> None:
@@ -118,7 +118,7 @@ def check_by_itself(yaml: Path, folder: Path, variables: dict[str, str]) -> None
         prefix = folder / f"{yaml.stem}_by_{way}"
         subprocess.run([conda, *words, "--prefix", prefix], check=True, env=variables)
         ask = "import platform, pip; print(platform.python_version(), pip.__version__)"
-        said = subprocess.run(
+        output = subprocess.run(
             [prefix / "bin/python", "-c", ask],
             env={"PATH": "/usr/bin:/bin"},
             stdout=subprocess.PIPE,
@@ -127,7 +127,9 @@ def check_by_itself(yaml: Path, folder: Path, variables: dict[str, str]) -> None
         ).stdout
         named = versions_named(yaml)
         wanted = [named["python"], named["pip"]]
-        require(said.split() == wanted, f"by its {way}, {yaml.name} gives {' '.join(wanted)}", said)
+        require(
+            output.split() == wanted, f"by its {way}, {yaml.name} gives {' '.join(wanted)}", output
+        )
 
 
 def main(folder: Path, short: bool) -> None:
@@ -158,18 +160,18 @@ def main(folder: Path, short: bool) -> None:
 def check_in_snakemake(yaml: Path, project: Path, folder: Path, variables: dict[str, str]) -> None:
     """A rule in the environment of a yaml, made by Snakemake from the yaml, then from its pins."""
     run = folder / f"{yaml.stem}_by_yaml"
-    said = start(project, run, variables)
-    show(said, f"{sentences.ENVIRONMENT_MADE} .*/envs/{yaml.name}", sentences.POST_DEPLOYED)
-    show(said, f"{sentences.ACTIVATED}.snakemake/conda/")
-    require(sentences.PINS_USED not in said, "no pin was used", said)
+    output = start(project, run, variables)
+    show(output, f"{sentences.ENVIRONMENT_MADE} .*/envs/{yaml.name}", sentences.POST_DEPLOYED)
+    show(output, f"{sentences.ACTIVATED}.snakemake/conda/")
+    require(sentences.PINS_USED not in output, "no pin was used", output)
     check_prefix(run)
 
     conda = [ROOT / ".ci/conda/bin/conda", "pin", yaml]
     subprocess.run(conda, check=True, env=variables)
     run = folder / f"{yaml.stem}_by_pin"
-    said = start(project, run, variables)
-    show(said, f"{sentences.PINS_USED} .*{yaml.stem}.linux-64.pin.txt")
-    show(said, f"{sentences.ACTIVATED}.snakemake/conda/")
+    output = start(project, run, variables)
+    show(output, f"{sentences.PINS_USED} .*{yaml.stem}.linux-64.pin.txt")
+    show(output, f"{sentences.ACTIVATED}.snakemake/conda/")
     check_prefix(run)
 
 
@@ -182,4 +184,4 @@ def same_tables(folder: Path) -> bool:
 
 
 if __name__ == "__main__":
-    main(ASKED.folder, ASKED.short)
+    main(OPTIONS.folder, OPTIONS.short)

@@ -26,7 +26,7 @@ import environment
 from environment import BIN, ROOT, cannot_run, require
 
 if __name__ == "__main__":
-    ASKED = environment.begin(__doc__)
+    OPTIONS = environment.begin(__doc__)
 STUDY = ["afape", "--configfile", "/frugal/docs/examples/ten_lines_config.yaml"]
 PYTHON = ("python3.11", "python3.11-venv")  # of Debian, in place of the image's own
 # What lets this machine reach the package index is copied, so that the recipe reaches it, too
@@ -86,9 +86,9 @@ def copy_project(folder: Path) -> None:
 def check_words(steps: list[Step], project: Path) -> None:
     """The recipe agrees with the project, as far as reading tells."""
     base = next(step.words for step in steps if step.kind == "FROM")
-    (asked,) = re.findall(r"python:(\d+\.\d+)-slim", base)
+    (version,) = re.findall(r"python:(\d+\.\d+)-slim", base)
     wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
-    require(f">={asked}" in wanted, f"the base {base} has the Python {asked} of pyproject.toml")
+    require(f">={version}" in wanted, f"the base {base} has the Python {version} of pyproject.toml")
     kinds = {step.kind for step in steps}
     known = {"FROM", "RUN", "WORKDIR", "COPY", "ENV"}
     require(kinds <= known, f"its instructions are {', '.join(sorted(kinds))}", str(kinds - known))
@@ -205,4 +205,4 @@ def main(folder: Path, short: bool) -> None:
 
 
 if __name__ == "__main__":
-    main(ASKED.folder, ASKED.short)
+    main(OPTIONS.folder, OPTIONS.short)

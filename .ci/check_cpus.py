@@ -20,7 +20,7 @@ from pathlib import Path
 from environment import BIN, ROOT, begin, variables
 
 if __name__ == "__main__":
-    ASKED = begin(__doc__, most=math.inf)
+    OPTIONS = begin(__doc__, most=math.inf)
 SETTINGS = (
     ("ATEN_CPU_CAPABILITY", "default"),
     ("ATEN_CPU_CAPABILITY", "avx2"),
@@ -63,23 +63,23 @@ def passes(name: str, value: str, words: list[str]) -> bool:
     plain = {k: v for k, v in variables().items() if k not in dict(SETTINGS)}
     environment = plain | {name: value}
     taken, usual = kernels(environment), kernels(plain)
-    as_asked = taken[name].casefold() == value.casefold() or name == "MKL_CBWR"
-    if not as_asked:
+    as_set = taken[name].casefold() == value.casefold() or name == "MKL_CBWR"
+    if not as_set:
         print(f"NOT SO: under {setting} the library takes {taken[name]}", flush=True)
         return False
     other = "other kernels than" if taken != usual else "the same kernels as"
-    log, start = ASKED.folder / f"{setting}.txt", time.monotonic()
+    log, start = OPTIONS.folder / f"{setting}.txt", time.monotonic()
     with log.open("w", encoding="utf-8") as stream:
-        workers = "0" if ASKED.short else "2"  # which would take longer to import than to test
+        workers = "0" if OPTIONS.short else "2"  # which would take longer to import than to test
         command = [BIN / "python", "-m", "pytest", "-q", "-n", workers, "--dist", "loadfile"]
-        command += ["-m", "trains", "--basetemp", ASKED.folder / "temporary", *words]
+        command += ["-m", "trains", "--basetemp", OPTIONS.folder / "temporary", *words]
         done = subprocess.run(command, cwd=ROOT, env=environment, stdout=stream, stderr=stream)
-    said = log.read_text(encoding="utf-8").strip().splitlines() or ["pytest said nothing"]
-    counts = re.sub(r"^=+ | =+$| in [\d.]+s.*", "", said[-1])
+    lines = log.read_text(encoding="utf-8").strip().splitlines() or ["pytest said nothing"]
+    counts = re.sub(r"^=+ | =+$| in [\d.]+s.*", "", lines[-1])
     took = f"{time.monotonic() - start:.0f} s"
     verdict = "NOT SO" if done.returncode else "ok"
     print(f"{verdict}: {setting}, {other} this CPU's own: {counts} ({took})", flush=True)
-    for line in said:
+    for line in lines:
         if line.startswith(("FAILED", "ERROR")):
             print(f"    {line}", flush=True)
     return done.returncode == 0
@@ -87,11 +87,13 @@ def passes(name: str, value: str, words: list[str]) -> bool:
 
 def main() -> None:
     """All settings, or two of them."""
-    ASKED.folder.mkdir(parents=True, exist_ok=True)
-    files = [f"tests/unit/test_{name}.py" for name in SHORT_FILES] if ASKED.short else []
-    results = [passes(*one, [*ASKED.rest, *files]) for one in (SHORT if ASKED.short else SETTINGS)]
+    OPTIONS.folder.mkdir(parents=True, exist_ok=True)
+    files = [f"tests/unit/test_{name}.py" for name in SHORT_FILES] if OPTIONS.short else []
+    results = [
+        passes(*one, [*OPTIONS.rest, *files]) for one in (SHORT if OPTIONS.short else SETTINGS)
+    ]
     if not all(results):
-        sys.exit(f"NOT SO: {results.count(False)} of {len(results)} settings; see {ASKED.folder}")
+        sys.exit(f"NOT SO: {results.count(False)} of {len(results)} settings; see {OPTIONS.folder}")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import environment
 from environment import BIN, CANNOT_RUN, ROOT, require
 
 if __name__ == "__main__":
-    ASKED = environment.begin(__doc__)
+    OPTIONS = environment.begin(__doc__)
 from tests.workflow.runs import TEN_LINES, snakemake  # found after `begin`
 from tests.workflow.shared import finished, folder_of_runs
 
@@ -47,22 +47,22 @@ def judged(python: Path, folder: Path) -> tuple[int, str]:
 
 def main() -> None:
     """Make a crate, have it judged, spoil it, have it judged again."""
-    python = validator(ASKED.folder / "validator")
-    study = finished("ten_lines", folder_of_runs(ASKED.folder)).folder
-    run = shutil.copytree(study, ASKED.folder / "run")
+    python = validator(OPTIONS.folder / "validator")
+    study = finished("ten_lines", folder_of_runs(OPTIONS.folder)).folder
+    run = shutil.copytree(study, OPTIONS.folder / "run")
     done = snakemake(run, "rocrate", configs=(TEN_LINES,))
     require(done.returncode == 0, "snakemake rocrate ended", done.stdout)
     path = run / "ro-crate-metadata.json"
     crate = json.loads(path.read_bytes())
     files = [e for e in crate["@graph"] if "sha256" in e]
-    status, said = judged(python, run)
-    require(status == 0, f"a crate of {len(files)} files is valid; {said.strip()}", said)
+    status, output = judged(python, run)
+    require(status == 0, f"a crate of {len(files)} files is valid; {output.strip()}", output)
     for entity in crate["@graph"]:
         if entity["@id"] == "#run":
             del entity["instrument"]
     path.write_text(json.dumps(crate), encoding="utf-8")
-    status, said = judged(python, run)
-    require(status == 1, "one whose action names no workflow is not", said)
+    status, output = judged(python, run)
+    require(status == 1, "one whose action names no workflow is not", output)
 
 
 if __name__ == "__main__":

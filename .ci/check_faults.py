@@ -22,7 +22,7 @@ import environment
 from environment import require
 
 if __name__ == "__main__":
-    ASKED = environment.begin(__doc__, most=1)
+    OPTIONS = environment.begin(__doc__, most=1)
 from tests.workflow import reruns, sentences
 from tests.workflow.faults import KINDS, Study, disturb, visible_files
 from tests.workflow.runs import TEN_LINES, TINY, snakemake
@@ -106,16 +106,20 @@ def check_disk(folder: Path) -> None:
         return
     try:
         full = snakemake(run, "afape", configs=(TEN_LINES,))
-        told = [li for li in full.stdout.splitlines() if sentences.DISK_FULL in li]
-        require(full.returncode != 0 and len(told) == 1, f"a full disk: {told[0]}", full.stdout)
+        messages = [li for li in full.stdout.splitlines() if sentences.DISK_FULL in li]
+        require(
+            full.returncode != 0 and len(messages) == 1, f"a full disk: {messages[0]}", full.stdout
+        )
         require("Traceback" not in full.stdout, "and no traceback", full.stdout)
         before = visible_files(run)
         subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
         locked = snakemake(run, "afape", configs=(TEN_LINES,))
         sentence = sentences.LOCKED.format(folder="results")
-        told = [li for li in locked.stdout.splitlines() if sentence in li]
+        messages = [li for li in locked.stdout.splitlines() if sentence in li]
         require(
-            locked.returncode != 0 and len(told) == 1, f"a locked one: {told[0]}", locked.stdout
+            locked.returncode != 0 and len(messages) == 1,
+            f"a locked one: {messages[0]}",
+            locked.stdout,
         )
         require("Traceback" not in locked.stdout, "and no traceback", locked.stdout)
         require(visible_files(run) == before and len(before) > 0, "nothing that was there is lost")
@@ -145,4 +149,4 @@ def check(folder: Path, short: bool, moments: int) -> None:
 
 
 if __name__ == "__main__":
-    check(ASKED.folder, ASKED.short, int(ASKED.rest[0]) if ASKED.rest else 10)
+    check(OPTIONS.folder, OPTIONS.short, int(OPTIONS.rest[0]) if OPTIONS.rest else 10)

@@ -27,7 +27,7 @@ from pathlib import Path
 from environment import BIN, ROOT, begin, cannot_run, require, variables
 
 if __name__ == "__main__":
-    ASKED = begin(__doc__)
+    OPTIONS = begin(__doc__)
     sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / ".ci" / "portable")]
 from frugal.core.arithmetic import pinned  # found after `begin`
 from other_maker import copy_with_swapped_names
@@ -85,8 +85,8 @@ def require_emulator() -> None:
     if shutil.which(QEMU) is None:
         cannot_run(f"no {QEMU} (Debian's package qemu-user, in bookworm that of its backports)")
     if python(["-c", SORTS], plain(), "Haswell") != python(["-c", SORTS], plain()):
-        said = subprocess.run([QEMU, "--version"], capture_output=True, text=True).stdout
-        cannot_run(f"{said.splitlines()[0]} computes AVX2 wrongly; 10.0 does not")
+        emulator = subprocess.run([QEMU, "--version"], capture_output=True, text=True).stdout
+        cannot_run(f"{emulator.splitlines()[0]} computes AVX2 wrongly; 10.0 does not")
 
 
 def make(folder: Path, targets: tuple) -> None:
@@ -101,10 +101,10 @@ def make(folder: Path, targets: tuple) -> None:
 def run_again(folder: Path, where: str, given: dict, cpu: str | None, log: Path | None) -> None:
     """Every step again, on another CPU."""
     os.chdir(folder)
-    asked = ["-m", "frugal", "audit", "--sample", "9999", "--look-in", ROOT / ".test"]
-    asked += ["--look-in", ROOT / "tests/workflow"]
-    asked += ["--look-in", ROOT / "config/datasets", "--look-in", ROOT / "docs/examples"]
-    same, steps = map(int, AGAIN.findall(python(asked, given, cpu, log))[-1])
+    words = ["-m", "frugal", "audit", "--sample", "9999", "--look-in", ROOT / ".test"]
+    words += ["--look-in", ROOT / "tests/workflow"]
+    words += ["--look-in", ROOT / "config/datasets", "--look-in", ROOT / "docs/examples"]
+    same, steps = map(int, AGAIN.findall(python(words, given, cpu, log))[-1])
     require(same == steps > 0, f"{where}: {same} of {steps} steps have the same bytes")
 
 
@@ -121,7 +121,7 @@ def run_on(cpu: str, folder: Path, *, looked_through: bool) -> None:
     if not looked_through:
         run_again(folder, where, pinned(plain()), cpu, None)
         return
-    pipe, found = ASKED.folder / "code", set()
+    pipe, found = OPTIONS.folder / "code", set()
     os.mkfifo(pipe)
     reader = threading.Thread(target=look_through, args=(pipe, found), daemon=True)
     reader.start()
@@ -134,14 +134,14 @@ def run_on(cpu: str, folder: Path, *, looked_through: bool) -> None:
 def main() -> None:
     """Both ways, and what tells that they can see anything."""
     require_emulator()
-    cpus = MAKERS[1:] if ASKED.short else CPUS
+    cpus = MAKERS[1:] if OPTIONS.short else CPUS
     unpinned = {python(["-c", KERNELS], plain(), cpu) for cpu in MAKERS}
     require(len(unpinned) == 2, "without pins, products differ between imitated makers")
-    folder = ASKED.folder / "run"
-    make(folder, SHORT_TARGETS if ASKED.short else TARGETS)
+    folder = OPTIONS.folder / "run"
+    make(folder, SHORT_TARGETS if OPTIONS.short else TARGETS)
     for cpu in cpus:
         run_on(cpu, folder, looked_through=cpu == cpus[0])
-    site = ASKED.folder / "site"
+    site = OPTIONS.folder / "site"
     torch = next((BIN.parent / "lib").glob("python*/site-packages/torch"))
     places = copy_with_swapped_names(torch, site)
     given = plain() | {"PYTHONPATH": f"{site}:{ROOT / 'workflow'}"}

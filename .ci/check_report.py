@@ -17,7 +17,7 @@ import environment
 from environment import BIN, ROOT, require
 
 if __name__ == "__main__":
-    ASKED = environment.begin(__doc__)
+    OPTIONS = environment.begin(__doc__)
 from tests.workflow.report_browser import browser_program
 from tests.workflow.report_walk import walk
 from tests.workflow.shared import finished, folder_of_runs
@@ -29,11 +29,11 @@ def make_report(folder: Path) -> Path:
     """The report of the embedded default in a folder."""
     folder.mkdir(parents=True)
     command = [BIN / "snakemake", "--cores", "2", "--directory", folder, "report"]
-    with (folder / "said.txt").open("w") as stream:
+    with (folder / "output.txt").open("w") as stream:
         done = subprocess.run(
             command, cwd=ROOT, env=environment.variables(), stdout=stream, stderr=stream
         )
-    require(done.returncode == 0, "the report is made", (folder / "said.txt").read_text())
+    require(done.returncode == 0, "the report is made", (folder / "output.txt").read_text())
     return folder
 
 
@@ -44,14 +44,14 @@ def main() -> None:
         environment.cannot_run(
             "there is no headless Chromium; on Debian: apt-get install -y chromium"
         )
-    if ASKED.short:
-        run = finished("tiny", folder_of_runs(ASKED.folder)).folder
+    if OPTIONS.short:
+        run = finished("tiny", folder_of_runs(OPTIONS.folder)).folder
     else:
-        run = make_report(ASKED.folder / "run")
+        run = make_report(OPTIONS.folder / "run")
     page = run / "results" / "report.html"
     size = page.stat().st_size / 1e6
     require(size <= LARGEST_MB, f"the page has {size:.1f} MB, at most {LARGEST_MB:g}")
-    walk(str(program), run, ASKED.folder / "shots", require)
+    walk(str(program), run, OPTIONS.folder / "shots", require)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import environment
 from environment import BIN, ROOT
 
 if __name__ == "__main__":
-    ASKED = environment.begin(__doc__, most=math.inf)
+    OPTIONS = environment.begin(__doc__, most=math.inf)
 import pandas as pd  # found after `begin`
 
 from tests.workflow.shared import finished, folder_of_runs
@@ -39,11 +39,11 @@ def run(folder: Path, cores: int, words: list[str]) -> None:
     """The workflow in a folder of its own."""
     folder.mkdir(parents=True)
     command = [BIN / "snakemake", "--cores", str(cores), "--directory", folder, *words]
-    with (folder / "said.txt").open("w") as stream:
+    with (folder / "output.txt").open("w") as stream:
         variables = environment.variables()
         done = subprocess.run(command, cwd=ROOT, env=variables, stdout=stream, stderr=stream)
     if done.returncode != 0:
-        sys.exit(f"NOT SO: the run with --cores {cores} ended; see {folder / 'said.txt'}")
+        sys.exit(f"NOT SO: the run with --cores {cores} ended; see {folder / 'output.txt'}")
     print(f"ok: the run with --cores {cores} ended", flush=True)
 
 
@@ -93,4 +93,4 @@ def main(folder: Path, words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(ASKED.folder, ASKED.rest or ([] if ASKED.short else ["all"]))
+    main(OPTIONS.folder, OPTIONS.rest or ([] if OPTIONS.short else ["all"]))

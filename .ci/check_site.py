@@ -15,7 +15,7 @@ import environment
 from environment import require
 
 if __name__ == "__main__":
-    ASKED = environment.begin(__doc__)
+    OPTIONS = environment.begin(__doc__)
 from tests.unit.test_site import made_site
 from tests.workflow.report_browser import WIDTHS, browser_program
 from tests.workflow.shared import folder_of_runs
@@ -39,13 +39,13 @@ def main() -> None:
         environment.cannot_run(
             "there is no headless Chromium; on Debian: apt-get install -y chromium"
         )
-    ASKED.folder.mkdir(parents=True, exist_ok=True)
-    site = made_site(folder_of_runs(ASKED.folder))
+    OPTIONS.folder.mkdir(parents=True, exist_ok=True)
+    site = made_site(folder_of_runs(OPTIONS.folder))
     require(site.is_dir(), "the site is made, without a warning")
     pages = sorted(p for p in site.rglob("*.html") if p.name not in ("search.html", "index.html"))
-    if ASKED.short:
+    if OPTIONS.short:
         pages = [site / f"{name}.html" for name in SHORT]
-    (ASKED.folder / "shots").mkdir()
+    (OPTIONS.folder / "shots").mkdir()
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as play:
@@ -60,17 +60,17 @@ def look(browser, name: str, size: tuple, pages: list, site: Path) -> None:
     window = browser.new_page(viewport={"width": size[0], "height": size[1]})
     noticed = []
 
-    def notice_request(asked) -> None:
-        if is_outside(asked.url):
-            noticed.append(asked.url)
+    def notice_request(request) -> None:
+        if is_outside(request.url):
+            noticed.append(request.url)
 
-    window.on("console", lambda said: noticed.append(f"{said.type}: {said.text}"))
+    window.on("console", lambda message: noticed.append(f"{message.type}: {message.text}"))
     window.on("pageerror", lambda error: noticed.append(str(error)))
     window.on("request", notice_request)
     for path in pages:
         visit(window, path, f"{name}, {path.relative_to(site)}")
         shot = f"{name}-{path.parent.name}-{path.stem}.png"
-        window.screenshot(path=ASKED.folder / "shots" / shot)
+        window.screenshot(path=OPTIONS.folder / "shots" / shot)
     search(window, site, name)
     if name == "phone":
         menu(window, site)

@@ -23,7 +23,7 @@ import environment
 from environment import BIN, ROOT, cannot_run, require
 
 if __name__ == "__main__":
-    ASKED = environment.begin(__doc__)
+    OPTIONS = environment.begin(__doc__)
 from tests.workflow import sentences
 from tests.workflow.runs import payloads
 from tests.workflow.shared import finished, folder_of_runs
@@ -130,15 +130,15 @@ def main(folder: Path, short: bool) -> None:
     runs, until = folder_of_runs(folder), ["--until", "roll_out"] if short else []
     plain = finished("ten_lines", runs).folder
     with slurm(folder / "slurm"):
-        said = start(folder / "study", PROFILE, *TEN_LINES, *until, "--", "afape")
-        require(said.count(sentences.SUBMITTED) > 2, "its jobs ran in Slurm", said)
+        output = start(folder / "study", PROFILE, *TEN_LINES, *until, "--", "afape")
+        require(output.count(sentences.SUBMITTED) > 2, "its jobs ran in Slurm", output)
         require_same(folder / "study", plain, short)
         if short:
             return
         start(folder / "study", ["--cores", "1"], *TEN_LINES, "--", "audit")
         scant = ["--set-resources", SCANT, *TEN_LINES, "--until", "draw_missingness"]
-        said = start(folder / "scant", PROFILE, *scant, "--", "afape")
-        require(sentences.AGAIN in said, "a job that lacks memory comes again with more", said)
+        output = start(folder / "scant", PROFILE, *scant, "--", "afape")
+        require(sentences.AGAIN in output, "a job that lacks memory comes again with more", output)
         require_same(folder / "scant", plain, True)
         start(folder / "clinic", PROFILE, *CLINIC, "--", "decide")
     start(folder / "clinic_plain", ["--cores", "2"], *CLINIC, "--", "decide")
@@ -147,4 +147,4 @@ def main(folder: Path, short: bool) -> None:
 
 
 if __name__ == "__main__":
-    main(ASKED.folder, ASKED.short)
+    main(OPTIONS.folder, OPTIONS.short)

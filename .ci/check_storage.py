@@ -24,7 +24,7 @@ import environment
 from environment import BIN, ROOT, cannot_run, require
 
 if __name__ == "__main__":
-    ASKED = environment.begin(__doc__)
+    OPTIONS = environment.begin(__doc__)
 from tests.workflow.runs import payloads
 from tests.workflow.shared import MASKS, finished, folder_of_runs
 
@@ -105,10 +105,10 @@ def check(store: Store, folder: Path, target: str, plain: Path, short: bool) -> 
     if short:
         return
     again = ["-n", "--", target]
-    said = store.start(folder / store.name, *again)
-    require("Nothing to be done" in said, f"{store.name}: a further start finds nothing to do")
-    said = store.start(folder / store.name, "--config", "seed=7", *again)
-    require("params have changed" in said, f"{store.name}: another seed makes again", said)
+    output = store.start(folder / store.name, *again)
+    require("Nothing to be done" in output, f"{store.name}: a further start finds nothing to do")
+    output = store.start(folder / store.name, "--config", "seed=7", *again)
+    require("params have changed" in output, f"{store.name}: another seed makes again", output)
     words = ["-m", "frugal", "audit", "results", "--look-in", ROOT / "docs" / "examples"]
     own = environment.variables() | {"PATH": f"{BIN}:{os.environ['PATH']}"}
     done = subprocess.run([BIN / "python", *words], cwd=copy, env=own, stdout=-1, stderr=-2)
@@ -130,4 +130,4 @@ def main(folder: Path, short: bool) -> None:
 
 
 if __name__ == "__main__":
-    main(ASKED.folder, ASKED.short)
+    main(OPTIONS.folder, OPTIONS.short)

@@ -22,7 +22,7 @@ import environment
 from environment import BIN, ROOT, require
 
 if __name__ == "__main__":
-    ASKED = environment.begin(__doc__, 1)
+    OPTIONS = environment.begin(__doc__, 1)
 
 PYTHONS = ("3.11", "3.12", "3.13")
 MOST_MIB = 431  # the goal is 450 MB, 429 MiB: docs/notes/size.md
@@ -86,7 +86,7 @@ def uv(*words: object) -> None:
 
 def built() -> Path:
     """The wheel of a copy of the tracked files."""
-    source = ASKED.folder / "source"
+    source = OPTIONS.folder / "source"
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
     )
@@ -94,7 +94,7 @@ def built() -> Path:
         target = source / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, target, follow_symlinks=False)
-    wheels = ASKED.folder / "wheel"
+    wheels = OPTIONS.folder / "wheel"
     uv(
         "build",
         "--wheel",
@@ -110,11 +110,11 @@ def built() -> Path:
 
 def check(python: str, version: str, wheel: Path, lines: str) -> None:
     """Install the wheel for one Python; its bytes, the README's lines, the sentence."""
-    place = ASKED.folder / version
+    place = OPTIONS.folder / version
     uv("venv", "--python", python, place)
     install = ["pip", "install", "--compile-bytecode", "--python", place / "bin/python"]
-    if ASKED.rest:
-        declared = ASKED.folder / "source/pyproject.toml"
+    if OPTIONS.rest:
+        declared = OPTIONS.folder / "source/pyproject.toml"
         uv(*install, "--resolution", "lowest-direct", "--requirements", declared)
     uv(*install, wheel)
     packages = next(place.glob("lib/python*/site-packages"))
@@ -123,7 +123,7 @@ def check(python: str, version: str, wheel: Path, lines: str) -> None:
     files = [p for p in packages.rglob("*") if p.is_file() and p.parent.name != "__pycache__"]
     mib = sum(path.stat().st_size for path in files) / 2**20
     require(mib <= MOST_MIB, f"{version}: the packages have {mib:.0f} MiB, of {MOST_MIB}")
-    empty = ASKED.folder / f"{version}.empty"
+    empty = OPTIONS.folder / f"{version}.empty"
     empty.mkdir()
     lines = TERMINAL + lines
     for what, code in (("import frugal", "import frugal"), ("the README's lines", lines)):
@@ -134,8 +134,10 @@ def check(python: str, version: str, wheel: Path, lines: str) -> None:
         ends = done.returncode == 0 and ("Use " in done.stdout or code != lines)
         require(ends, f"{version}: {what}: {seconds:.2f} CPU seconds", done.stdout)
     print(re.findall("Use .*", done.stdout)[0])
-    said = run(place / "bin/python", "-c", NETWORKS, folder=empty).stdout.strip()
-    require(said == SENTENCE, f"{version}: an agent that is a network is refused: {SENTENCE}", said)
+    output = run(place / "bin/python", "-c", NETWORKS, folder=empty).stdout.strip()
+    require(
+        output == SENTENCE, f"{version}: an agent that is a network is refused: {SENTENCE}", output
+    )
     done = run(place / "bin/frugal", "compile", folder=empty)
     sentence = "frugal compile: this command needs numba, which is not installed; run pip install "
     refused = done.returncode == 2 and done.stdout.startswith(sentence)
@@ -152,7 +154,7 @@ def main() -> None:
     if not pythons:
         environment.cannot_run(f"there is none of Python {', '.join(PYTHONS)}")
     wheel = built()
-    for version in list(pythons)[-1:] if ASKED.short else pythons:
+    for version in list(pythons)[-1:] if OPTIONS.short else pythons:
         check(pythons[version], version, wheel, lines)
 
 

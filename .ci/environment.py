@@ -78,10 +78,10 @@ def variables() -> dict:
     return kept | own
 
 
-def require(holds: bool, what: str, said: str = "") -> None:
+def require(holds: bool, what: str, output: str = "") -> None:
     """Say that a check holds, or end here with what was said instead."""
     if not holds:
-        sys.exit(f"NOT SO: {what}\n{said[-6000:]}")
+        sys.exit(f"NOT SO: {what}\n{output[-6000:]}")
     print(f"ok: {what}", flush=True)
 
 
@@ -99,9 +99,9 @@ def say_in_a_sentence(kind: type, error: BaseException, trace: object) -> None:
     if issubclass(kind, subprocess.CalledProcessError):
         words = error.cmd if isinstance(error.cmd, (list, tuple)) else [error.cmd]
         command = " ".join(str(word) for word in words)
-        said = error.stderr or error.stdout or ""
+        output = error.stderr or error.stdout or ""
         print(f"{name()}: this failed with status {error.returncode}: {command}", file=sys.stderr)
-        print(said[-3000:], end="", file=sys.stderr)
+        print(output[-3000:], end="", file=sys.stderr)
     elif issubclass(kind, (OSError, KeyboardInterrupt)):
         print(f"{name()}: {str(error) or 'stopped'}", file=sys.stderr)
     else:

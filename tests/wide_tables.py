@@ -21,7 +21,7 @@ from frugal.core.context import Context
 from frugal.core.streams import Streams
 from frugal.core.table import Panel, Table
 from frugal.data.tables import table_to_frames
-from frugal.results.replacing import together
+from frugal.results.replacing import collected
 from frugal.studies.afape.stages.estimates import estimate_costs, fit_nuisances
 from frugal.studies.afape.stages.records import impute_features
 from scipy.special import expit, logit
@@ -168,9 +168,9 @@ def chain(
     )["classifier"]
     drawn = meter.run(
         "draw_missingness",
-        lambda: together(draw_missingness(**stored, context=common("draw_missingness", asked))),
+        lambda: collected(draw_missingness(**stored, context=common("draw_missingness", asked))),
     )
-    imputed = together(
+    imputed = collected(
         impute_features(
             **stored, masks=drawn["masks"], context=common("impute_features", NO_IMPUTATION)
         )
@@ -178,7 +178,7 @@ def chain(
     played = meter.run(
         "roll_out",
         lambda: {
-            agent: together(
+            agent: collected(
                 roll_out(
                     **stored,
                     classifier=classifier,
@@ -194,7 +194,7 @@ def chain(
     nuisance = NUISANCE | {"agents": dict(agents), "filed": []}
     fitted = meter.run(
         "fit_nuisances",
-        lambda: together(
+        lambda: collected(
             fit_nuisances(
                 **stored, **drawn, blocked=blocked, context=common("fit_nuisances", nuisance)
             )

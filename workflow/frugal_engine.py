@@ -68,15 +68,15 @@ def move_into(folder: Path, *, now: bool) -> None:
         os.chdir(folder)
 
 
-def make_again(wanted: Callable[[list[Job]], list[Job]], *, beside: bool) -> None:
+def make_again(wanted: Callable[[list[Job]], list[Job]], *, as_module: bool) -> None:
     """Have those jobs of the run that are wanted run, whatever else holds.
 
     Args:
         wanted: of all jobs, those that run again.
-        beside: this is one module among others, whose wishes hold as well.
+        as_module: this is one module among others, whose wishes hold as well.
     """
     dag_class: Any = DAG
-    before = dag_class.check_incomplete if beside else _check_incomplete
+    before = dag_class.check_incomplete if as_module else _check_incomplete
 
     async def check(dag: DAG) -> None:
         await before(dag)

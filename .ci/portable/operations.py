@@ -139,9 +139,9 @@ def boosting_operations():
     import lightgbm
     import xgboost
 
-    asked = {"objective": "binary", "num_threads": 1, "deterministic": True, "verbose": -1}
-    asked |= {"force_col_wise": True, "seed": 1}
-    trees = lightgbm.train(asked, lightgbm.Dataset(SAMPLES, CLASSES), 20)
+    settings = {"objective": "binary", "num_threads": 1, "deterministic": True, "verbose": -1}
+    settings |= {"force_col_wise": True, "seed": 1}
+    trees = lightgbm.train(settings, lightgbm.Dataset(SAMPLES, CLASSES), 20)
     yield "lightgbm", trees.predict(SAMPLES, num_threads=1)
     booster = xgboost.XGBClassifier(n_estimators=20, nthread=1, tree_method="hist")
     yield "xgboost", booster.fit(SAMPLES, CLASSES).predict_proba(SAMPLES)

@@ -30,13 +30,13 @@ def rule_graph() -> nx.DiGraph:
     """Rule → those that wait for it, as `snakemake --rulegraph` tells; without `all`."""
     with tempfile.TemporaryDirectory() as folder:
         words = ["--rulegraph", "--snakefile", str(PROJECT / "Snakefile"), "--directory", folder]
-        told = subprocess.run(
+        output = subprocess.run(
             [sys.executable, "-m", "snakemake", *words], capture_output=True, text=True, check=True
         ).stdout
-    names = dict(re.findall(r'(\d+)\[label = "(\w+)"', told))
+    names = dict(re.findall(r'(\d+)\[label = "(\w+)"', output))
     graph = nx.DiGraph()
     graph.add_nodes_from(names.values())
-    graph.add_edges_from((names[a], names[b]) for a, b in re.findall(r"(\d+) -> (\d+)", told))
+    graph.add_edges_from((names[a], names[b]) for a, b in re.findall(r"(\d+) -> (\d+)", output))
     graph.remove_node("all")
     return nx.transitive_reduction(graph)
 

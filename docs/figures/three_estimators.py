@@ -65,8 +65,8 @@ def figure(table: pd.DataFrame):
     axes.tick_params(axis="y", length=0)
     sns.despine(ax=axes, left=True)
     wrong = int((table["truth"] > least + 0.005).sum())
-    said = f"{wrong} of 3 ways to judge the same eleven policies pick one that costs more"
-    made.suptitle(style.titled("", said), x=0.01, ha="left")
+    title = f"{wrong} of 3 ways to judge the same eleven policies pick one that costs more"
+    made.suptitle(style.titled("", title), x=0.01, ha="left")
     style.add_legend(
         made,
         [

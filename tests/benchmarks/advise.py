@@ -19,7 +19,7 @@ from frugal.data.cases import read_cases
 from frugal.run.advise import advise, next_lines
 
 from tests.unit.bundled_cases import FUNCTION, UNTRAINED, bundle_in
-from tests.unit.test_agent_kinds import ASKED_OF_VALUES, SETTINGS, blocked_records, trained_file
+from tests.unit.test_agent_kinds import BY_VALUES, SETTINGS, blocked_records, trained_file
 
 LIMIT_MS = 1.0
 
@@ -42,7 +42,7 @@ def main(n: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         path = cases_of(folder / "cases.csv", n)
-        for kind in ASKED_OF_VALUES:
+        for kind in BY_VALUES:
             policy = FUNCTION if kind == "python" else None
             if KINDS[kind].fit is not None:
                 policy = trained_file(kind, given, folder)

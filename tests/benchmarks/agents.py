@@ -89,8 +89,8 @@ def judged(
     run = roll_out(policy, here, uniforms=np.zeros((len(test), world.panels + 1)))
     assert run.verdict is not None, "bug: agents made of trees have a verdict"
     ill = believed(policy, here, run.acquired)[chosen]
-    said = run.verdict[chosen, :, 1] > 0.5
-    told = scores(data.label[test], said, ill, run.cost[chosen])
+    verdict = run.verdict[chosen, :, 1] > 0.5
+    told = scores(data.label[test], verdict, ill, run.cost[chosen])
     return {
         "agent": agent,
         "cpu_s": cpu,
@@ -128,11 +128,11 @@ def reference(
 
 
 def scores(
-    label: np.ndarray, said: np.ndarray, ill: np.ndarray, cost: np.ndarray
+    label: np.ndarray, verdict: np.ndarray, ill: np.ndarray, cost: np.ndarray
 ) -> dict[str, float]:
     """F1, AUROC, loss of the belief and of the base rate, slope of calibration."""
     ill = np.clip(ill, 1e-9, 1 - 1e-9)
-    found = diagnosis_scores(label, said[None].astype(np.int64), ill[None], cost[None]).iloc[0]
+    found = diagnosis_scores(label, verdict[None].astype(np.int64), ill[None], cost[None]).iloc[0]
     odds = np.log(ill) - np.log1p(-ill)
     line = fit_logistic(odds[:, None], label, np.ones(len(label)), ridge=1e-9)
     at = line.probability(np.array([[0.0], [1.0]]))

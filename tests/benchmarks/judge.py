@@ -27,7 +27,7 @@ from frugal.core.context import Context
 from frugal.core.streams import Streams
 from frugal.data.tables import panel_matrix, table_from_frames
 from frugal.missing.law import grid_law
-from frugal.results.replacing import together
+from frugal.results.replacing import collected
 from frugal.studies.afape.stages.worlds import Drawn, Judges
 
 from tests.defaults import DEFAULT
@@ -77,7 +77,7 @@ def with_gaps(rows: pd.DataFrame, catalogue: Any, law: Any, draw: int) -> dict[s
     """Rows as stored, with masks."""
     rows = rows.assign(row_id=np.arange(len(rows)))
     stored: dict[str, Any] = {"table": rows, "catalogue": catalogue}
-    return stored | together(
+    return stored | collected(
         draw_missingness(
             **stored,
             context=Context(

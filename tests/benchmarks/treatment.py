@@ -36,7 +36,7 @@ from frugal.studies.treatment.search.simulated_worlds import (
 from tests.benchmarks import numpy_searches as plain
 
 UNITS, TESTED, MEMORY_GIB, REPEATS = 15_000, 3_000, 6.0, 5
-LARGEST_BESIDE = 10  # actions up to which NumPy runs beside: its sums take k times our tables
+LARGEST_COMPARED = 10  # actions up to which NumPy runs beside: its sums take k times our tables
 VALUE = np.arange(3.0)
 PRICES = DELTAS = tuple(np.linspace(0, 1, 10).tolist())
 OFFSET = 1e-4
@@ -159,7 +159,7 @@ def _compare_at(k: int) -> float:
     """Print one number of actions; CPU seconds of ours."""
     records = _records(k)
     _, exact_s = _cpu_seconds(lambda: _learned(records, "exact"))
-    if k <= LARGEST_BESIDE:
+    if k <= LARGEST_COMPARED:
         ours, theirs, spent, numpy_s = _in_turn(
             lambda: _learned(records), lambda: _numpy_learned(records)
         )

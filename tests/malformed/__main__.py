@@ -9,9 +9,9 @@ def main() -> int:
     """Exit status 1 where an input ends otherwise than it should, each in a line."""
     happened = outcomes()
     wrong = [
-        f"{found.kind}: {case.group}: {case.name}: {found.said}"
+        f"{found.kind}: {case.group}: {case.name}: {found.message}"
         for case, found in happened.items()
-        if not case.is_as_it_should(found.kind, found.said)
+        if not case.is_as_it_should(found.kind, found.message)
     ]
     print("\n".join(wrong), file=sys.stderr)
     print(f"{len(happened)} inputs, {cpu_seconds():.0f} CPU seconds")

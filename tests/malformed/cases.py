@@ -41,14 +41,14 @@ class Wrong(AssertionError):
 class Right:
     """The input was taken, and what came of it is right; in words, how it was read."""
 
-    said: str
+    message: str
 
 
 @dataclass(frozen=True)
 class Warned:
     """The input was taken with a warning; what it said."""
 
-    said: str
+    message: str
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ class Case:
     ends: str = "refused"
     limit_s: float = TIME_LIMIT_S
 
-    def is_as_it_should(self, kind: str, said: str) -> bool:
+    def is_as_it_should(self, kind: str, message: str) -> bool:
         """Whether it ended so, in these words."""
-        return kind == self.ends and all(part in said for part in self.words.split(" … "))
+        return kind == self.ends and all(part in message for part in self.words.split(" … "))
 
 
 class _Loader(yaml.SafeLoader):
@@ -125,12 +125,12 @@ def command(*words: str, stdin: bytes = b"") -> str:
         except SystemExit as stop:
             status = stop.code
             err = io.StringIO(err.getvalue().strip().rpartition("\n")[2])
-    said = _PROGRESS.sub("", err.getvalue()).strip()
+    message = _PROGRESS.sub("", err.getvalue()).strip()
     if status != 2:
-        return out.getvalue() + said
+        return out.getvalue() + message
     if files_here() != before:
         raise Wrong("the refused command left files behind")
-    raise Refused(said)
+    raise Refused(message)
 
 
 def write_small(
@@ -162,7 +162,7 @@ def prepared(
     return read_payload(Path("results/t.parquet"))
 
 
-def same_table(content: Any, raw: bytes, said: str, *, plain: bytes = CSV.encode()) -> Right:
+def same_table(content: Any, raw: bytes, message: str, *, plain: bytes = CSV.encode()) -> Right:
     """The table is that of the plain file.
 
     Raises:
@@ -171,4 +171,4 @@ def same_table(content: Any, raw: bytes, said: str, *, plain: bytes = CSV.encode
     found = prepared(content, raw)
     if not found.equals(prepared(None, plain)):
         raise Wrong(f"read as {found.to_dict('list')}")
-    return Right(said)
+    return Right(message)

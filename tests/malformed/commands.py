@@ -177,18 +177,18 @@ def _zero() -> str:
 
 def stages() -> Iterator[Case]:
     """Words that name a stage, and what it reads and writes."""
-    for name, words, said in _stage_words():
-        yield Case(STAGES, name, partial(_run, *words), said)
-    for name, text, said in _settings_words():
-        yield Case(STAGES, name, partial(command, *FETCH, "--settings", text), said)
-    for name, work, said in (
+    for name, words, message in _stage_words():
+        yield Case(STAGES, name, partial(_run, *words), message)
+    for name, text, message in _settings_words():
+        yield Case(STAGES, name, partial(command, *FETCH, "--settings", text), message)
+    for name, work, message in (
         ("a file where `results/` should be", _no_folder, "results"),
         ("a folder where an output should be", _folder_there, "t.parquet"),
         ("`results/` that may not be written to", _locked_folder, "results"),
         ("a named pipe for an input", _pipe, "pipe.csv"),
         ("`/dev/zero` for an input", _zero, "/dev/zero"),
     ):
-        yield Case(STAGES, name, work, said)
+        yield Case(STAGES, name, work, message)
 
 
 def _after_chain(*words: str) -> str:
@@ -197,10 +197,10 @@ def _after_chain(*words: str) -> str:
     Path("b/results").mkdir(parents=True)
     Path("measured").mkdir()
     before = files_here()
-    said = command(*words)
+    message = command(*words)
     if files_here() != before:
         raise Wrong("files have changed")
-    return said
+    return message
 
 
 def _measured(content: bytes) -> str:
@@ -210,11 +210,11 @@ def _measured(content: bytes) -> str:
     return command("benchmark", "measured")
 
 
-def _same(*words: str, stdin: bytes, said: str, oracle: str) -> Right:
+def _same(*words: str, stdin: bytes, message: str, oracle: str) -> Right:
     found = command(*words, stdin=stdin)
     if oracle not in found:
         raise Wrong(found)
-    return Right(said)
+    return Right(message)
 
 
 def _costs(steps: str) -> str:
@@ -231,7 +231,7 @@ def _plan_costs(text: str) -> str:
 def others() -> Iterator[Case]:
     """Commands that run no stage."""
     table = SUMMARY.as_posix()
-    for name, words, said in (
+    for name, words, message in (
         ("`audit` of a path that is not there", ["results/gone"], "results/gone"),
         ("`audit` of a folder outside", ["inputs"], "inputs"),
         ("`audit` of the folder above", [".."], "is not under results/"),
@@ -255,8 +255,8 @@ def others() -> Iterator[Case]:
         ),
         ("`audit` of two paths", [table, TABLE.as_posix()], "unrecognized"),
     ):
-        yield Case(OTHERS, name, partial(_after_chain, "audit", *words), said)
-    for name, words, said in (
+        yield Case(OTHERS, name, partial(_after_chain, "audit", *words), message)
+    for name, words, message in (
         ("`diff` of one folder", ["."], "required: B"),
         ("`diff` with a folder that is not there", [".", "gone"], "gone"),
         ("`diff` with a file", [".", table], "afape.parquet"),
@@ -265,7 +265,7 @@ def others() -> Iterator[Case]:
         ("`diff --files -1`", [".", "b", "--files", "-1"], "--files"),
         ("`diff` with a link to itself", [".", "loop"], "loop"),
     ):
-        yield Case(OTHERS, name, partial(_after_chain, "diff", *words), said)
+        yield Case(OTHERS, name, partial(_after_chain, "diff", *words), message)
     root = partial(_after_chain, "init", "/", "--label", "x")
     yield Case(OTHERS, "`init` of the root", root, "is no name of a file")
     unit = partial(_after_chain, "init", "t.csv", "--label", "x", "--unit", "EUR\nUSD")
@@ -288,7 +288,7 @@ def _described(**changed: Any) -> str:
 
 def _descriptions() -> Iterator[Case]:
     table = TABLE.as_posix()
-    for name, words, said in (
+    for name, words, message in (
         ("`describe` of nothing", [], "required: POLICY"),
         ("`describe` of a policy that is not there", ["gone.safetensors"], "gone.safetensors"),
         ("`describe` of a folder", ["inputs"], "inputs is a folder"),
@@ -296,8 +296,8 @@ def _descriptions() -> Iterator[Case]:
         ("`describe --member -1`", [table, "--member", "-1"], "--member"),
         ("`describe --member first`", [table, "--member", "first"], "--member"),
     ):
-        yield Case(OTHERS, name, partial(_after_chain, "describe", *words), said)
-    for name, changed, said in (
+        yield Case(OTHERS, name, partial(_after_chain, "describe", *words), message)
+    for name, changed, message in (
         ("of an unknown kind", {"kind": "oracle", "settings": {"kind": "oracle"}}, "'oracle'"),
         ("of a kind that is a list", {"kind": ["cascade"]}, "kind"),
         ("of a kind that runs a file", {"kind": "python"}, "not trained"),
@@ -305,16 +305,16 @@ def _descriptions() -> Iterator[Case]:
         ("that lacks settings", {}, "settings"),
         ("without panels", {"panels": "none"}, "panels"),
     ):
-        yield Case(OTHERS, f"`describe`: a policy {name}", partial(_described, **changed), said)
+        yield Case(OTHERS, f"`describe`: a policy {name}", partial(_described, **changed), message)
 
 
 def _benchmarks() -> Iterator[Case]:
-    for name, words, said in (
+    for name, words, message in (
         ("`benchmark` of a folder that is not there", ["gone"], "gone holds no measurement"),
         ("`benchmark` of an empty folder", ["measured"], "measured holds no measurement"),
         ("`benchmark --study` without `=`", ["measured", "--study", "x"], "--study"),
     ):
-        yield Case(OTHERS, name, partial(_after_chain, "benchmark", *words), said)
+        yield Case(OTHERS, name, partial(_after_chain, "benchmark", *words), message)
     for name, content in (
         ("a line that is no JSON", b"s\n"),
         ("a list", b"[]\n"),
@@ -337,7 +337,7 @@ def _benchmarks() -> Iterator[Case]:
 
 def _plans() -> Iterator[Case]:
     right = ["--costs", COSTS, "--cores", "2"]
-    for name, words, said in (
+    for name, words, message in (
         ("`plan --cores 0`", [*right[:-1], "0"], "--cores"),
         ("`plan --cores -4`", [*right[:-1], "-4"], "--cores"),
         ("`plan --cores many`", [*right[:-1], "many"], "--cores"),
@@ -346,7 +346,7 @@ def _plans() -> Iterator[Case]:
         ("`plan` with a folder for the costs", ["--costs", "/", *right[2:]], "/ is a folder"),
     ):
         work: Any = partial(command, "plan", *words, stdin=OUTPUTS.encode())
-        yield Case(OTHERS, name, work, said)
+        yield Case(OTHERS, name, work, message)
     for name, stdin in (
         ("nothing", b""),
         ("an error of the engine", b"Error: something\n"),
@@ -355,7 +355,7 @@ def _plans() -> Iterator[Case]:
     ):
         work = partial(command, "plan", *right, stdin=stdin)
         yield Case(OTHERS, f"`plan`: {name} on the standard input", work, "the standard input")
-    for name, text, said in (
+    for name, text, message in (
         ("without a key", "steps: {}", "'measured_on' is missing"),
         ("with time below zero", _costs("{a: {mb: 1, cpu_s: -1}}"), "values above 0"),
         ("with time that is NaN", _costs("{a: {mb: 1, cpu_s: .nan}}"), "allowed is a number"),
@@ -364,7 +364,7 @@ def _plans() -> Iterator[Case]:
         ("with a key misspelt", _costs("{a: {mb: 1, cpu: 1}}"), "'cpu'"),
         ("that are a list", "- 1", "costs.yaml … allowed is a mapping of keys"),
     ):
-        yield Case(OTHERS, f"`plan`: costs {name}", partial(_plan_costs, text), said)
+        yield Case(OTHERS, f"`plan`: costs {name}", partial(_plan_costs, text), message)
     yield Case(
         OTHERS,
         "`plan`: a table whose last line is cut off",
@@ -373,7 +373,7 @@ def _plans() -> Iterator[Case]:
             "plan",
             *right,
             stdin=OUTPUTS.encode() + b"results/x",
-            said="read: the whole lines",
+            message="read: the whole lines",
             oracle="600 MB, never measured",
         ),
         ends="accepted",

@@ -103,7 +103,7 @@ def taken_file(path: Path) -> Right:
     return Right("read")
 
 
-def read_as(content: bytes, place: tuple[str, ...], value: Any, said: str) -> Right:
+def read_as(content: bytes, place: tuple[str, ...], value: Any, message: str) -> Right:
     """The file is taken, and has this value at this place."""
     Path("study.yaml").write_bytes(content)
     read_config_file(Path("study.yaml"))
@@ -115,7 +115,7 @@ def read_as(content: bytes, place: tuple[str, ...], value: Any, said: str) -> Ri
         found = found[key]
     if found != value:
         raise Wrong(f"read as {found!r}")
-    return Right(said)
+    return Right(message)
 
 
 def words_given(*entries: str) -> Right:

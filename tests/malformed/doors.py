@@ -36,7 +36,7 @@ def _records(text: str, changed: dict) -> Right:
 def cases() -> Iterator[Case]:
     """Every case of both groups."""
     in_units, in_actions = UNITS.replace, ACTIONS.replace
-    for name, units, actions, said, *words in (
+    for name, units, actions, message, *words in (
         ("the files in the other order", ACTIONS, UNITS, "name the units first"),
         (
             "an action misspelt in `forbidden`",
@@ -93,9 +93,9 @@ def cases() -> Iterator[Case]:
         ),
         ("`--out` of another kind", UNITS, ACTIONS, ".csv or .parquet", "--out", "a.txt"),
     ):
-        yield Case(RECOURSE, name, partial(_recourse, units, actions, *words), said)
+        yield Case(RECOURSE, name, partial(_recourse, units, actions, *words), message)
     in_rows = ROWS.replace
-    for name, text, said, changed in (
+    for name, text, message, changed in (
         ("an outcome misspelt", in_rows("same", "sam"), "'sam'; allowed are worse, same", {}),
         ("a column misspelt", in_rows("drug", "drog"), "no column 'drug'", {}),
         ("a day in words", in_rows("p1,3", "p1,soon"), "column 'day' holds 'soon'", {}),
@@ -132,4 +132,4 @@ def cases() -> Iterator[Case]:
         ("`name: ..`", ROWS, "'name' is '..'; allowed is a text of letters", {"name": ".."}),
         ("an unknown key", ROWS, "'colour'", {"colour": "red"}),
     ):
-        yield Case(SEARCH, name, partial(_records, text, changed), said)
+        yield Case(SEARCH, name, partial(_records, text, changed), message)

@@ -215,7 +215,7 @@ def _of_wards(document: Any) -> None:
     frugal.load_over_time("w.yaml")
 
 
-def _of_asked(key: str, document: Any) -> None:
+def _of_request(key: str, document: Any) -> None:
     """A file that a key of the config names."""
     Path("a.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
     named: Any = {key: "a.yaml"}
@@ -337,8 +337,8 @@ def doors() -> list[Door]:
         Door("records of searches", records, _of_records),
         Door("records over time", wards, _of_wards),
         Door("recourse", sheets, _of_recourse),
-        Door("causes", causes, partial(_of_asked, "causes"), weight=1),
-        Door("protocol", protocol, partial(_of_asked, "recorded"), weight=1),
+        Door("causes", causes, partial(_of_request, "causes"), weight=1),
+        Door("protocol", protocol, partial(_of_request, "recorded"), weight=1),
     ]
     values = (*NASTY, *_HOSTILE, *_OBJECTS)
     found += [
@@ -437,7 +437,7 @@ def main(number: int, seed: int) -> int:
         kinds[outcome.kind] = kinds.get(outcome.kind, 0) + 1
         if is_defect(outcome):
             bad += 1
-            print(f"{outcome.kind}: {door}: {words}\n    {outcome.said[:300]}", flush=True)
+            print(f"{outcome.kind}: {door}: {words}\n    {outcome.message[:300]}", flush=True)
     print(f"{number} mutations: " + ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items())))
     return int(bad > 0)
 

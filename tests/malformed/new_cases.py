@@ -22,9 +22,9 @@ def _advised(content: bytes, words: list[str]) -> str:
 
 
 def _stranger() -> Warned:
-    said = _advised((HEAD + "a,60,perhaps,,,\n").encode(), [])
-    if "smoker perhaps: never seen" not in said:
-        raise Wrong(said)
+    message = _advised((HEAD + "a,60,perhaps,,,\n").encode(), [])
+    if "smoker perhaps: never seen" not in message:
+        raise Wrong(message)
     return Warned("the row is marked: smoker perhaps: never seen")
 
 
@@ -73,8 +73,8 @@ def _texts() -> Iterator[tuple[str, str, str]]:
 
 def cases() -> Iterator[Case]:
     """Every case of the group."""
-    for name, text, said in _texts():
-        yield Case(GROUP, f"cases: {name}", partial(_advised, text.encode(), []), said)
+    for name, text, message in _texts():
+        yield Case(GROUP, f"cases: {name}", partial(_advised, text.encode(), []), message)
     no_text = partial(_advised, b"\xff\xfe\x00a", [])
     yield Case(GROUP, "cases: bytes that are no text", no_text, "has 1 lines")
     yield Case(GROUP, "cases: an unknown level", _stranger, "never seen", ends="warned")
@@ -88,7 +88,7 @@ def cases() -> Iterator[Case]:
             partial(_edited, file, old, new),
             f"{file} is not as it was written",
         )
-    for name, words, said in (
+    for name, words, message in (
         ("`--id` of no column", ["--id", "name"], "--id names"),
         ("`--without` no panel", ["--without", "blod"], "--without 'blod' … did you mean 'blood'?"),
         ("`--out` the cases", ["--out", "cases.csv"], "is a file that is read"),
@@ -98,8 +98,8 @@ def cases() -> Iterator[Case]:
         ("`--function` beside arrays", ["--function", "f.py"], "--function f.py"),
         ("`--rollout -1`", ["--rollout", "-1"], "--rollout"),
     ):
-        yield Case(GROUP, name, partial(_advised, (HEAD + ROW).encode(), words), said)
-    for name, file, content, said in (
+        yield Case(GROUP, name, partial(_advised, (HEAD + ROW).encode(), words), message)
+    for name, file, content, message in (
         ("without its policy", "policy.safetensors", None, "is no bundle"),
         ("without its description", "cases.json", None, "is no bundle of a policy"),
         ("with a policy cut off", "policy.safetensors", b"abc", "policy.safetensors"),
@@ -107,12 +107,12 @@ def cases() -> Iterator[Case]:
         ("with a description that is a list", "cases.json", b"[]", "edition"),
         ("with a description that is no JSON", "cases.json", b"{", "cases.json"),
     ):
-        yield Case(GROUP, f"a bundle {name}", partial(_spoilt, file, content), said)
-    for name, key, value, said in (
+        yield Case(GROUP, f"a bundle {name}", partial(_spoilt, file, content), message)
+    for name, key, value, message in (
         ("of another edition", "bundle", 7, "edition 4"),
         ("of a member that it lacks", "member", 3, "policy 3 of 1"),
         ("with costs of other classes", "misclassification_cost", [[0]], "costs of errors … 2 × 2"),
         ("that describes no column", "cases", {}, "lacks or adds 'columns'"),
         ("with one key more", "code", "import os", "lacks or adds 'code'"),
     ):
-        yield Case(GROUP, f"a bundle {name}", partial(_changed, key, value), said)
+        yield Case(GROUP, f"a bundle {name}", partial(_changed, key, value), message)

@@ -35,11 +35,11 @@ class Outcome:
 
     Attributes:
         kind: `refused`, `warned`, `accepted`, or one of `DEFECTS`.
-        said: the sentence, or how the input was read.
+        message: the sentence, or how the input was read.
     """
 
     kind: str
-    said: str
+    message: str
 
 
 class _TimeIsUp(BaseException):
@@ -49,23 +49,23 @@ class _TimeIsUp(BaseException):
 def happened(case: Case) -> Outcome:
     """Run a case in an empty folder, within the time limit."""
     with tempfile.TemporaryDirectory() as folder, _working_in(folder):
-        kind, said = _ended(case)
+        kind, message = _ended(case)
         for path in (os.path.realpath(folder), folder):
-            said = said.replace(path, "…")
-    said = _PORT.sub("publisher", said.replace(str(ROOT), "…"))
-    said = _CHECKPOINT.sub("checkpoint-…", said)  # named by the code that may go on with it
-    if kind == "refused" and (flaw := unclear(said)):
-        return Outcome("unclear", f"{flaw}: {said}")
-    return Outcome(kind, said)
+            message = message.replace(path, "…")
+    message = _PORT.sub("publisher", message.replace(str(ROOT), "…"))
+    message = _CHECKPOINT.sub("checkpoint-…", message)  # named by the code that may go on with it
+    if kind == "refused" and (flaw := unclear(message)):
+        return Outcome("unclear", f"{flaw}: {message}")
+    return Outcome(kind, message)
 
 
-def unclear(said: str) -> str:
+def unclear(message: str) -> str:
     """What is wrong with a sentence of refusal; empty where nothing."""
-    if not said or not said.isprintable():
+    if not message or not message.isprintable():
         return "not one line of printable text"
-    if len(said) > LONGEST:
-        return f"{len(said)} characters"
-    return "" if _NAMED.search(said) else "names no file and no key"
+    if len(message) > LONGEST:
+        return f"{len(message)} characters"
+    return "" if _NAMED.search(message) else "names no file and no key"
 
 
 def _ended(case: Case) -> tuple[str, str]:
@@ -82,9 +82,9 @@ def _ended(case: Case) -> tuple[str, str]:
     except Exception as error:
         return "traceback", f"{type(error).__name__}: {error}"
     if isinstance(found, Right):
-        return "accepted", found.said
+        return "accepted", found.message
     if isinstance(found, Warned):
-        return "warned", found.said
+        return "warned", found.message
     return "silently wrong", f"taken without a word: {found!r}"
 
 

@@ -45,9 +45,9 @@ def _read(catalogue: bytes, units: bytes) -> tuple[Any, ...]:
     known = catalogue_of(read_sheet(Path("actions.csv")), source="actions.csv")
     people = read_sheet(Path("units.csv"))
     names, features, group = units_of(people, known, source="units.csv")
-    told = group_warnings(people, group, known, source="actions.csv", of_units="units.csv")
+    warnings = group_warnings(people, group, known, source="actions.csv", of_units="units.csv")
     numbers = [known.instance.cost, known.instance.gain, known.instance.access, features, group]
-    return known.actions, known.features, names, [array.tolist() for array in numbers], told
+    return known.actions, known.features, names, [array.tolist() for array in numbers], warnings
 
 
 def _read_the_same(catalogue: bytes, units: bytes) -> Right:
@@ -58,10 +58,10 @@ def _read_the_same(catalogue: bytes, units: bytes) -> Right:
     return Right("read: names and numbers of the plain files")
 
 
-def _told(catalogue: str, units: str) -> Warned:
+def _warning_of(catalogue: str, units: str) -> Warned:
     """Accepted with a sentence."""
-    (said,) = _read(catalogue.encode(), units.encode())[-1]
-    return Warned(said)
+    (warning,) = _read(catalogue.encode(), units.encode())[-1]
+    return Warned(warning)
 
 
 GERMAN = ROOT / "config/recourse/german_credit.yaml"
@@ -160,7 +160,7 @@ def cases() -> Iterator[Case]:
         yield add(name, partial(_read_the_same, catalogue, units), ends="accepted")
     yield add(
         "a group that no unit is in",
-        partial(_told, OWN.replace("young;old", "young;old;odl"), UNITS),
+        partial(_warning_of, OWN.replace("young;old", "young;old;odl"), UNITS),
         "'odl'",
         "warned",
     )

@@ -36,14 +36,14 @@ def _snakemake(*words: str) -> str:
         text=True,
         check=False,
     )
-    said = [line for line in done.stdout.splitlines() if _START in line]
+    message = [line for line in done.stdout.splitlines() if _START in line]
     if done.returncode == 0:
         return "a plan"
-    if "Traceback" in done.stdout or len(said) != 1:
+    if "Traceback" in done.stdout or len(message) != 1:
         raise Wrong(done.stdout[-2000:])
     if {k: v for k, v in files_here().items() if ".snakemake" not in k} != before:
         raise Wrong("files were left behind")
-    raise Refused(said[0][said[0].index(_START) :])
+    raise Refused(message[0][message[0].index(_START) :])
 
 
 def _own_study(change: Callable[[dict[str, Any]], Any]) -> str:

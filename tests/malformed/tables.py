@@ -333,8 +333,8 @@ def csvs() -> Iterator[Case]:
         yield Case(CSVS, name, partial(read, None, raw), words)
     for name, content, raw, words in (*_levels(), *_declared()):
         yield Case(CSVS, name, partial(read, content, raw), words)
-    for name, content, raw, said in _accepted():
-        work = partial(same_table, content, raw, f"read, {said}: the table of the plain file")
+    for name, content, raw, described in _accepted():
+        work = partial(same_table, content, raw, f"read, {described}: the table of the plain file")
         yield Case(CSVS, name, work, ends="accepted")
 
 

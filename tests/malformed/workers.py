@@ -48,8 +48,8 @@ def _run_from(first: int, found: dict[int, Outcome]) -> None:
             if done is None:
                 process.join(_PATIENCE_S)
                 return
-            number, kind, said = done
-            found[number] = Outcome(kind, said)
+            number, kind, message = done
+            found[number] = Outcome(kind, message)
         found[len(found)] = Outcome("hang", "no end, and no way to stop it but its process's end")
     except EOFError:
         process.join(_PATIENCE_S)
@@ -72,5 +72,5 @@ def _work(there: Connection, first: int) -> None:
     forest()  # compiles what takes long, before any case is timed
     for number in range(first, len(cases)):
         outcome = happened(cases[number])
-        there.send((number, outcome.kind, outcome.said))
+        there.send((number, outcome.kind, outcome.message))
     there.send(None)

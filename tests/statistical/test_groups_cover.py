@@ -38,14 +38,14 @@ def _world(rng: np.random.Generator, n: int):
         np.array([[0.0, 3.0], [6.0, 0.0]]),
     )
     buys = rng.random(n) < _logit(1.5 * free)
-    said = np.where(buys, value > 0, free > 0.3).astype(np.int64)
+    verdict = np.where(buys, value > 0, free > 0.3).astype(np.int64)
     chance = _logit(0.6 - 0.8 * free)
-    return table, group, buys, said, chance, rng.random(n) < chance
+    return table, group, buys, verdict, chance, rng.random(n) < chance
 
 
-def _ratios(table: Table, buys: np.ndarray, said: np.ndarray):
-    wrong = table.misclassification_cost[table.label, said]
-    acted: dict[str, Any] = {"row_id": table.row_id, "verdict": said, "acquired:P2": buys}
+def _ratios(table: Table, buys: np.ndarray, verdict: np.ndarray):
+    wrong = table.misclassification_cost[table.label, verdict]
+    acted: dict[str, Any] = {"row_id": table.row_id, "verdict": verdict, "acquired:P2": buys}
     acted |= {"acquisition_cost": buys * 1.0, "misclassification_cost": wrong, "cost": buys + wrong}
     return ratios(pd.DataFrame(acted), table)
 
@@ -54,9 +54,9 @@ def test_intervals_by_group_cover():
     """At 95 % each holds in 368 to 392 of 400 draws (2.7 standard errors); those of several gaps
     at once, and the folded ones, hold more often.
     """
-    table, group, buys, said, *_ = _world(np.random.default_rng(1), 1_000_000)
+    table, group, buys, verdict, *_ = _world(np.random.default_rng(1), 1_000_000)
     big = by_group(
-        _ratios(table, buys, said),
+        _ratios(table, buys, verdict),
         np.ones(len(table)),
         Belonging(group, NAMES, None),
         table,
@@ -66,10 +66,10 @@ def test_intervals_by_group_cover():
     held = np.zeros(len(big))
     for seed in range(DRAWS):
         rng = np.random.default_rng([23, seed])
-        table, group, buys, said, chance, complete = _world(rng, ROWS)
+        table, group, buys, verdict, chance, complete = _world(rng, ROWS)
         weight = complete_case_weight(complete, chance)
         found = by_group(
-            _ratios(table, buys, said), weight, Belonging(group, NAMES, None), table, rng=rng
+            _ratios(table, buys, verdict), weight, Belonging(group, NAMES, None), table, rng=rng
         )
         held += (found["ci_low"] <= true) & (true <= found["ci_high"])
     share = big[["group", "other", "quantity"]].assign(held=held / DRAWS)

@@ -43,7 +43,7 @@ from frugal.data.description import SplitSpec
 from frugal.data.splits import split_rows
 from frugal.data.tables import table_to_frames
 from frugal.learn.trees import classifier_of
-from frugal.results.replacing import together
+from frugal.results.replacing import collected
 from frugal.run.config_files import laid_over
 
 from tests.defaults import shipped
@@ -201,7 +201,7 @@ def answered(
     known = [c for panel in sample.panels if panel.free for c in panel.columns]
     causes = {p.name: {"values": known, "indicators": []} for p in sample.actions}
     stored: dict[str, Any] = {"table": frame, "catalogue": catalogue}
-    missing = together(
+    missing = collected(
         draw_missingness(
             **stored,
             context=Context(
@@ -215,7 +215,7 @@ def answered(
             ),
         )
     )
-    asked = {
+    settings = {
         "agents": agents,
         "practice": ANSWER["practice"],
         "classifier": CLASSIFIER,
@@ -229,14 +229,15 @@ def answered(
     folds = [f"fold_{k}" for k in range(1, K + 1)]
     learned = [
         learn_candidates(
-            **records, context=Context(asked, Streams(seed, "learn_candidates", {"held_out": name}))
+            **records,
+            context=Context(settings, Streams(seed, "learn_candidates", {"held_out": name})),
         )
         for name in folds
     ]
     paths = [each["paths"] for each in learned]
     joined = join_candidates(
         **records,
-        context=Context(asked, Streams(seed, "join_candidates", {})),
+        context=Context(settings, Streams(seed, "join_candidates", {})),
         **{f"p{k}": each["policies"].stored("policies") for k, each in enumerate(learned)},
     )
     found = judge_candidates(
@@ -382,9 +383,9 @@ def steadiness(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found, columns=["rows", "same", "sd"]).groupby("rows").mean().reset_index()
 
 
-def each_run(asked: Sequence[str]) -> Iterator[str]:
+def each_run(names: Sequence[str]) -> Iterator[str]:
     """Runs by name; `holes:ROWS:FIRST:DRAWS` is so many draws of each population with a hole."""
-    for one in asked:
+    for one in names:
         if not one.startswith("holes:"):
             yield one
             continue
@@ -398,14 +399,14 @@ def main() -> None:
     """Make what is not there, and print."""
     populations = Path(sys.argv[1])
     folder = Path(sys.argv[2] if len(sys.argv) > 2 else "build/trust/answer")
-    asked = sys.argv[3:] or [
+    names = sys.argv[3:] or [
         f"{path.stem}:{n}:mar:0"
         for n in SIZES
         for path in sorted(populations.glob("*.parquet"))
         if len(pd.read_parquet(path, columns=["_y"])) >= n + LEAST_HELD
     ]
     folder.mkdir(parents=True, exist_ok=True)
-    for one in each_run(asked):
+    for one in each_run(names):
         name, n, law, *seeds = one.split(":")
         path = folder / f"{one.replace(':', '-')}.json"
         if not path.exists():

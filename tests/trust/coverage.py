@@ -29,7 +29,7 @@ from frugal.judge.registry import ESTIMATORS, READ
 from frugal.judge.verdicts import readable
 from frugal.missing.graphs import parse_graph
 from frugal.missing.law import calibrate, complete_logits
-from frugal.results.replacing import together
+from frugal.results.replacing import collected
 from frugal.studies.afape import judging
 from frugal.studies.afape.stages.worlds import Judges
 from sklearn.datasets import make_classification
@@ -172,7 +172,7 @@ class World:
         frame, catalogue = table_to_frames(rows, np.full(len(rows), "test"))
         stored: dict[str, Any] = {"table": frame, "catalogue": catalogue}
         law = {"source": "induced", "standardise": False, "complete_share": None, "panels": panels}
-        return stored | together(
+        return stored | collected(
             draw_missingness(
                 **stored,
                 context=Context(

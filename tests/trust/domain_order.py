@@ -114,12 +114,12 @@ def fit(kind: str, rows: np.ndarray, died: np.ndarray, train: np.ndarray, seed: 
     classifier = {"trees": trees, "logistic": linear}[kind]
     classifier.fit(np.where(np.isfinite(rows[learn]), rows[learn], medians), died[learn])
 
-    def raw(asked: np.ndarray) -> np.ndarray:
-        p = classifier.predict_proba(np.where(np.isfinite(asked), asked, medians))[:, 1]
+    def raw(values: np.ndarray) -> np.ndarray:
+        p = classifier.predict_proba(np.where(np.isfinite(values), values, medians))[:, 1]
         return logit(np.clip(p.astype(np.float64), 1e-15, 1 - 1e-15))[:, None]
 
     platt = LogisticRegression(C=1e12, max_iter=1000).fit(raw(rows[scale]), died[scale])
-    return lambda asked: platt.decision_function(raw(asked))
+    return lambda values: platt.decision_function(raw(values))
 
 
 def hide(recorded: np.ndarray, seed: int) -> np.ndarray:
@@ -149,12 +149,12 @@ class Replay:
         """Log-odds of each stay at last; requests, those repeated, those in vain. ((n,), (3,))"""
         n, a = len(self.value), len(ACTIONS)
         hidden, left = self.hidden.copy(), np.full(n, budget if policy != "none" else 0.0)
-        asked, stale, counts = np.zeros((n, a), dtype=bool), np.zeros(n, dtype=bool), np.zeros(3)
+        ordered, stale, counts = np.zeros((n, a), dtype=bool), np.zeros(n, dtype=bool), np.zeros(3)
         true, scored = policy.startswith("information"), policy not in ("none", "fixed order")
         order = np.tile([-float(ORDER.index(panel)) for panel in ACTIONS], (n, 1))
         score = self.first[true].copy() if scored else order
         while True:
-            able = (left[:, None] + 1e-9 >= PRICE) & ~(asked & (policy != "greedy"))
+            able = (left[:, None] + 1e-9 >= PRICE) & ~(ordered & (policy != "greedy"))
             acts = np.flatnonzero(able.any(axis=1))
             if not len(acts):
                 break
@@ -165,8 +165,8 @@ class Replay:
                 rows = acts[chosen == panel]
                 early = np.ix_(rows.tolist(), range(REQUESTED_AT), COLUMNS[name])
                 stale[rows] = hidden[early].any(axis=(1, 2))
-                counts += len(rows), asked[rows, panel].sum(), (~stale[rows]).sum()
-                hidden[early], asked[rows, panel] = False, True
+                counts += len(rows), ordered[rows, panel].sum(), (~stale[rows]).sum()
+                hidden[early], ordered[rows, panel] = False, True
             left[acts] -= PRICE[chosen]
         return self.model(features(self.value, self.recorded & ~hidden)), counts
 

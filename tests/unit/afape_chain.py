@@ -16,7 +16,7 @@ from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.core.table import Belonging, Table
 from frugal.data.tables import table_to_frames
-from frugal.results.replacing import together
+from frugal.results.replacing import collected
 from frugal.studies.afape.stages.estimates import estimate_costs, fit_nuisances
 from frugal.studies.afape.stages.records import impute_features
 
@@ -101,7 +101,7 @@ def draw(table: Table, panels: Mapping[str, Any], *, source: str, s=None, seeds=
     if source == "induced":
         law |= {"standardise": False, "complete_share": None}
     frame, catalogue = frames(table)
-    return together(
+    return collected(
         draw_missingness(
             table=frame,
             catalogue=catalogue,
@@ -142,13 +142,13 @@ def run_chain(
     classifier = fit_classifier(**stored, context=common("fit_classifier", CLASSIFIER))[
         "classifier"
     ]
-    imputed = together(
+    imputed = collected(
         impute_features(
             **stored, masks=drawn["masks"], context=common("impute_features", NO_IMPUTATION)
         )
     )
     played = {
-        agent: together(
+        agent: collected(
             roll_out(
                 **stored,
                 classifier=classifier,
@@ -166,7 +166,7 @@ def run_chain(
     own_nuisance = {**NUISANCE, **nuisance, "agents": agents, "filed": list(policies)}
     given: dict[str, Any] = {f"policy_{i}": one for i, one in enumerate(policies.values())}
     by_agent = partitions({agent: made["blocked"] for agent, made in played.items()})
-    nuisances = together(
+    nuisances = collected(
         fit_nuisances(
             **stored,
             **drawn,

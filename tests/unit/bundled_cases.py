@@ -12,7 +12,7 @@ from frugal.core.context import Context
 from frugal.core.streams import Streams
 from frugal.core.table import Table
 from frugal.results.files import payload_bytes, read_payload, write_bytes
-from frugal.results.replacing import together
+from frugal.results.replacing import collected
 from frugal.studies.afape.stages.records import impute_features
 
 from tests.unit.afape_chain import NO_IMPUTATION, draw, small_table
@@ -89,14 +89,14 @@ def rolled_out(
     """Decisions and outcomes of the roll-out, of all worlds."""
     drawn: dict[str, Any] = draw(table, law, source="induced")
     stored = {"table": given["table"], "catalogue": given["catalogue"]}
-    imputed = together(
+    imputed = collected(
         impute_features(
             **stored,
             masks=drawn["masks"],
             context=Context(NO_IMPUTATION, Streams(SEED, "impute_features", WHO)),
         )
     )
-    made = together(
+    made = collected(
         roll_out(
             **stored,
             classifier=given["classifier"],

@@ -25,21 +25,21 @@ _TERM = re.compile(r"^\| ([^|]+) \| [^|]+ \|$", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*")
 AVOIDED = {
     term: re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE)
-    for term, pattern in {
-        "told": "told|tells?",
-        "said": "said|says?",
-        "stands": "stands?|stood",
-        "beside": "beside",
-        "asked": "asked|asks?",
-        "what": "what",
-        "so that": "so that",
-        "worth": "worth",
-        "dear": "dear(?:er|est)?",
-        "alike": "alike",
-        "lots": "lots",
-        "coin": "coins?",
-        "whatever": "whatever",
-    }.items()
+    for term, pattern in (
+        ("told", "told|tells?"),
+        ("said", "said|says?"),
+        ("stands", "stands?|stood"),
+        ("beside", "beside"),
+        ("asked", "asked|asks?"),
+        ("what", "what"),
+        ("so that", "so that"),
+        ("worth", "worth"),
+        ("dear", "dear(?:er|est)?"),
+        ("alike", "alike"),
+        ("lots", "lots"),
+        ("coin", "coins?"),
+        ("whatever", "whatever"),
+    )
 }
 SENTENCE = "words a sentence"
 # Names of formats, units, licences and makers that nobody spells out, files, and words to fill in.

@@ -144,7 +144,7 @@ def test_wrong_prices_of_cases_are_named(prices, sentence):
         Acquirer("never", prices=PRICES).fit(X, y, prices=prices)
 
 
-def test_panels_of_several_columns_are_acquired_together():
+def test_panels_of_several_columns_are_acquired_at_once():
     X, y = records()
     acquirer = Acquirer("always", prices={"labs": 2.0}, panels={"labs": ["crp", "film"]})
     assert acquirer.fit(X, y).panel_names_.tolist() == ["labs"]

@@ -54,7 +54,7 @@ EXPORTED = (
     "permutation",
     "rule",
 )  # kinds that `decide` tries, and those of a person
-ASKED_OF_VALUES = sorted(set(KINDS) - {"table"})  # which knows rows of its table alone
+BY_VALUES = sorted(set(KINDS) - {"table"})  # which knows rows of its table alone
 TRAINED = sorted(kind.name for kind in KINDS.values() if kind.fit is not None)
 
 
@@ -182,7 +182,7 @@ def policy_of(kind, files, table):
     return build_policy(UNTRAINED[kind], table=table, stored=stored)
 
 
-@pytest.mark.parametrize("kind", ASKED_OF_VALUES)
+@pytest.mark.parametrize("kind", BY_VALUES)
 def test_a_kind_that_says_so_chooses_among_fewer_panels_as_among_more(kind, files):
     """What it takes among both panels it takes where the other cannot be had; a stop stays one."""
     table = telling_table()
@@ -209,7 +209,7 @@ def test_a_kind_that_says_so_chooses_among_fewer_panels_as_among_more(kind, file
         np.testing.assert_array_equal(among[fewer].argmax(axis=1)[same], best[same])
 
 
-@pytest.mark.parametrize("kind", ASKED_OF_VALUES)
+@pytest.mark.parametrize("kind", BY_VALUES)
 def test_one_walk_states_of_every_consistent_kind_what_the_sums_do(kind, files, monkeypatch):
     table = telling_table()
     policy = policy_of(kind, files, table)
@@ -291,7 +291,7 @@ def test_kinds_that_take_a_file_say_so():
     ]
 
 
-@pytest.mark.parametrize("kind", ASKED_OF_VALUES)
+@pytest.mark.parametrize("kind", BY_VALUES)
 def test_advice_is_the_roll_out_on_every_row_of_every_kind(kind, given, files, tmp_path):
     """From the bundle and a CSV alone: in the records, and where all can be had."""
     table = telling_table()
@@ -330,7 +330,7 @@ def test_advice_is_the_roll_out_on_every_row_of_every_kind(kind, given, files, t
         assert main(["describe", str(bundle)]) == 0
 
 
-@pytest.mark.parametrize("kind", ASKED_OF_VALUES)
+@pytest.mark.parametrize("kind", BY_VALUES)
 def test_a_graph_says_what_the_policy_says_or_is_refused(kind, given, files, tmp_path, capsys):
     settings = SETTINGS[kind] if kind in SETTINGS else UNTRAINED[kind]
     policy = FUNCTION if kind == "python" else files.get(kind)

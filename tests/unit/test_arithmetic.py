@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from frugal.__main__ import main
 from frugal.core import arithmetic
-from frugal.core.arithmetic import FUNCTIONS, PINS, asks_for_portable, pinned
+from frugal.core.arithmetic import FUNCTIONS, PINS, pinned, requests_portable
 from frugal.core.errors import ConfigError
 from frugal.results.differences import recipe_changes
 from frugal.results.manifests import (
@@ -29,12 +29,12 @@ from frugal.run.audit import audit_command
 from tests.unit.result_chains import OUTSIDE, SUMMARISE, SUMMARY, forge, run_step, write_chain
 
 PORTABLE = replace(SUMMARISE, arithmetic="portable")
-ASKED = ["--arithmetic", "portable"]
+PORTABLE_WORDS = ["--arithmetic", "portable"]
 UNLIKE = {"MKL_CBWR": "AVX512", "NPY_DISABLE_CPU_FEATURES": "X86_V4", "GLIBC_TUNABLES": "a.b=1"}
 # Begins again as any command would, then tells what the libraries have taken.
 LIBRARIES = f"""
 from frugal.core.arithmetic import begin_pinned, is_pinned
-begin_pinned({ASKED!r})
+begin_pinned({PORTABLE_WORDS!r})
 import json, llvmlite.binding, numba, numpy, scipy.linalg, torch
 from numpy._core._multiarray_umath import __cpu_features__ as features
 from threadpoolctl import threadpool_info
@@ -113,7 +113,7 @@ def test_pins_replace_what_contradicts_them_and_leave_the_rest():
 
 
 @pytest.mark.parametrize(
-    ("words", "asks"),
+    ("words", "is_portable"),
     [
         (["roll_out", "--seed", "1", "--arithmetic", "portable"], True),
         (["roll_out", "--arithmetic=portable"], True),
@@ -121,8 +121,8 @@ def test_pins_replace_what_contradicts_them_and_leave_the_rest():
         (["portable"], False),
     ],
 )
-def test_words_that_ask_for_it(words, asks):
-    assert asks_for_portable(words) is asks
+def test_words_that_ask_for_it(words, is_portable):
+    assert requests_portable(words) is is_portable
 
 
 @can_pin
@@ -141,7 +141,7 @@ def test_every_library_takes_what_is_pinned_whatever_the_variables_were():
 @can_pin
 def test_a_python_that_changes_its_variables_is_not_begun_for_ever(tmp_path):
     (tmp_path / "sitecustomize.py").write_text("import os; os.environ['MKL_CBWR'] = 'AVX2'")
-    program = f"from frugal.core.arithmetic import begin_pinned\nbegin_pinned({ASKED!r})"
+    program = f"from frugal.core.arithmetic import begin_pinned\nbegin_pinned({PORTABLE_WORDS!r})"
     path = f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"
     with pytest.raises(AssertionError, match="this Python changes its environment variables"):
         python(program, PYTHONPATH=path)
@@ -165,7 +165,7 @@ def test_a_cpu_without_avx2_is_refused_in_a_sentence(tmp_path):
 def test_a_process_that_did_not_begin_with_the_pins_refuses(capsys):
     write_chain()
     words = ["summarise_afape", "--input", "estimates[]=results/data/dataset=a/table.parquet"]
-    words += ["--output", f"summary={SUMMARY}", "--seed", "7", *ASKED]
+    words += ["--output", f"summary={SUMMARY}", "--seed", "7", *PORTABLE_WORDS]
     assert main(words) == 2
     assert "arithmetic is pinned before Python starts" in capsys.readouterr().err
 

@@ -131,7 +131,7 @@ def test_an_input_replaced_consistently_is_named_by_its_digest():
     assert f"{TABLE}: is not the file that {SUMMARY} was made from" in refusal()
 
 
-def test_a_payload_and_manifest_forged_together_do_not_survive_a_repetition():
+def test_a_forged_payload_with_a_forged_manifest_does_not_survive_a_repetition():
     content = payload_bytes(SUMMARY, pd.DataFrame({"seed": [0], "estimate": [9.99]}))
     SUMMARY.write_bytes(content)
     forge(SUMMARY, sha256=hashlib.sha256(content).hexdigest())

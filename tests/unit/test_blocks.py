@@ -19,7 +19,7 @@ from frugal.core.table import Belonging
 from frugal.judge import comparisons
 from frugal.judge.estimator import Terms
 from frugal.results.files import payload_bytes
-from frugal.results.replacing import growing_files, together
+from frugal.results.replacing import collected, growing_files
 from frugal.studies.afape import by_group, columns
 from frugal.studies.afape.stages.records import check_graph, impute_features
 
@@ -154,8 +154,8 @@ def test_nuisances_of_a_sample_say_which_rows_they_learned_from():
     whole, cut = (chain(rows, "own", nuisance=asked) for rows in (1 << 16, 500))
     learned = whole.nuisances["propensities"]["learned_from"]
     assert learned.sum() == 600
-    told = {one["name"] for one in describe_columns(whole.nuisances["propensities"], {}, columns)}
-    assert "learned_from" in told  # a file without its description is not written
+    names = {one["name"] for one in describe_columns(whole.nuisances["propensities"], {}, columns)}
+    assert "learned_from" in names  # a file without its description is not written
     assert whole.nuisances["propensities"]["propensity"].notna().all()
     same(whole.estimates["estimates"], cut.estimates["estimates"])
     every = whole_chain("own")
@@ -175,7 +175,7 @@ def test_imputed_copies_of_blocks_are_whole(monkeypatch):
     made = whole_chain("induced")
     frame, catalogue = frames(small_table(N))
     monkeypatch.setattr(blocks, "BLOCK_ROWS", 600)
-    found = together(
+    found = collected(
         impute_features(
             table=frame,
             catalogue=catalogue,
@@ -228,7 +228,7 @@ def table(rows: int) -> pd.DataFrame:
             "x": rng.normal(size=rows),
             "kind": kinds,
             "text": np.where(rng.random(rows) < 0.5, "u", "v"),
-            "told": rng.random(rows) < 0.5,
+            "known": rng.random(rows) < 0.5,
         }
     )
 
@@ -249,13 +249,13 @@ def test_a_table_of_one_block_has_the_bytes_of_the_table(tmp_path):
         made = write(grow(frame, 700))
         pd.testing.assert_frame_equal(pd.read_parquet(made["table"].path), frame)
         rows = open_rows(made["table"].path)
-        wanted = ["told", "kind"]
+        wanted = ["known", "kind"]
         for some in (slice(0, 700), slice(650, 1500), slice(2999, 3000), slice(10, 10)):
             pd.testing.assert_frame_equal(
                 rows.read(some, wanted), frame[wanted].iloc[some].reset_index(drop=True)
             )
     assert list(tmp_path.iterdir()) == []  # nothing was put in place
-    pd.testing.assert_frame_equal(together(grow(frame, 700))["table"], frame)
+    pd.testing.assert_frame_equal(collected(grow(frame, 700))["table"], frame)
 
 
 def test_blocks_of_other_columns_are_a_bug(tmp_path):

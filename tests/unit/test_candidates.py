@@ -37,7 +37,7 @@ from frugal.data.splits import split_rows
 from frugal.data.tables import table_to_frames
 from frugal.learn.trees import classifier_of
 from frugal.results.files import sealed
-from frugal.results.replacing import together
+from frugal.results.replacing import collected
 from scipy.special import expit
 
 pytestmark = pytest.mark.trains
@@ -150,7 +150,7 @@ def answered(
     catalogue = {**catalogue, "report": report}
     stored = {"table": frame, "catalogue": catalogue}
     causes = {name: {"values": ["age"], "indicators": []} for name in gappy}
-    missing = together(
+    missing = collected(
         draw_missingness(
             **stored,
             context=Context(
@@ -357,12 +357,12 @@ def test_the_report_has_the_answer_as_a_card_in_the_words_of_the_text(chain):
     )["section"]
     (card,) = made["answers"]
     text = words(choice, outcomes, "EUR", ("no", "yes"))
-    assert (card["sentence"], card["told"]["which policy"]) == (text.orders, text.sure)
+    assert (card["sentence"], card["by_question"]["which policy"]) == (text.orders, text.sure)
     (groups,) = text.last
     assert groups.startswith("Cost in EUR a case by group: even ")
-    assert list(card["told"].values())[-1] == groups
+    assert list(card["by_question"].values())[-1] == groups
     assert card["state"] == choice["state"].replace("_", " ")
-    assert card["told"]["how sure is it"] == text.rests
+    assert card["by_question"]["how sure is it"] == text.rests
     packed = made["tables"][card["table"]]["columns"]["agent"]
     assert packed["levels"][packed["codes"][card["row"]]] == choice["policy"]
     json.dumps(made, allow_nan=False)
@@ -690,8 +690,8 @@ def test_records_that_contradict_the_graph_leave_a_short_list_at_best(objective,
     (cause,) = choice["graph"]["refused"]
     assert f"make one panel of {cause['panel']} and that of {cause['column']}" in text
     both = Panel("A and B", ("a", "b"), 3.0, False)
-    together = replace(table, panels=(table.panels[0], both))  # which the text advises
-    graph = answered(together, agents, ("A and B",), objective, budgets)["choice"]["graph"]
+    collected = replace(table, panels=(table.panels[0], both))  # which the text advises
+    graph = answered(collected, agents, ("A and B",), objective, budgets)["choice"]["graph"]
     assert graph["state"] != "refuted"
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit import tree_agent_cases as cases
-from tests.unit.tree_agent_cases import run, said_ill
+from tests.unit.tree_agent_cases import run, verdict_ill
 
 pytestmark = pytest.mark.trains
 
@@ -51,7 +51,7 @@ def test_the_cheapest_cascade_orders_the_telling_panel_for_open_units_alone(chea
     assert cascade.path == (frozenset(), frozenset({0}))
     episodes = run(policies_of(cheapest, world), world)
     np.testing.assert_array_equal(episodes.acquired[0, :, 0], world.values[:, 0] == 1)
-    wrong = (said_ill(episodes)[0] > 0.5) != world.label
+    wrong = (verdict_ill(episodes)[0] > 0.5) != world.label
     cost = episodes.cost[0] + cases.ERROR * wrong
     assert abs(cost.mean() - cases.BEST_COST) < 4 * cost.std() / len(cost) ** 0.5
     assert abs(-cascade.score - cases.BEST_COST) < 4 * cost.std() / len(cost) ** 0.5
@@ -66,9 +66,9 @@ def test_a_front_has_the_best_cascade_within_each_budget(front):
     affordable = [one for one in cascades if one.price <= 0.33][-1]
     assert affordable.path == (frozenset(), frozenset({0}))
     episodes = run(policies_of(front, world), world)
-    said, ill = said_ill(episodes) > 0.5, world.label == 1
+    said, ill = verdict_ill(episodes) > 0.5, world.label == 1
     f1 = 2 * (said & ill).sum(axis=1) / (said.sum(axis=1) + ill.sum())
-    told = cases.TOLD
+    told = cases.ACCURACY
     true, rate = 0.1 * 0.98 + 0.3 * 0.5 * told, 0.1 * 0.98 + 0.3 * 0.5 + 0.6 * 0.02
     best = 2 * true / (0.1 + 0.3 * 0.5 + rate)
     assert abs(f1[cascades.index(affordable)] - best) < 0.02
@@ -96,7 +96,7 @@ def test_plans_end_where_the_stored_policies_end(front):
             np.broadcast_to(reading, (policies.members, *reading.shape)), episodes.acquired
         )[k, :, 1]
         np.testing.assert_allclose(told[judged], belief[judged], atol=1e-9)
-        said = said_ill(episodes)[k] > 0.5
+        said = verdict_ill(episodes)[k] > 0.5
         np.testing.assert_array_equal(said[judged], belief[judged] >= one.threshold)
 
 

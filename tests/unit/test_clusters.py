@@ -139,7 +139,7 @@ def _prepared(tmp_path: Path, csv: str, **keys):
     return prepare(described, {"small.csv": tmp_path / "small.csv"}, 0)
 
 
-def test_a_column_of_the_file_says_which_rows_belong_together(tmp_path):
+def test_a_column_of_the_file_identifies_rows_of_one_unit(tmp_path):
     lines = CSV.strip().splitlines()
     csv = "\n".join(
         [lines[0] + ",patient"] + [f"{line},p{k // 2}" for k, line in enumerate(lines[1:])]

@@ -64,10 +64,10 @@ def test_the_change_is_stated_in_words_and_the_status_is_1(
 ):
     a, b = two_folders(tmp_path, monkeypatch, LINE, changed(LINE, kind, 1))
     assert main(["diff", str(a), str(b)]) == 1
-    said = capsys.readouterr().out
-    assert f"[1] {sentence}" in said
-    assert "[2]" not in said
-    assert "cost: 3 of 3 rows, most " in said
+    message = capsys.readouterr().out
+    assert f"[1] {sentence}" in message
+    assert "[2]" not in message
+    assert "cost: 3 of 3 rows, most " in message
 
 
 def test_the_same_results_elsewhere_give_status_0(tmp_path, monkeypatch, capsys):
@@ -89,8 +89,8 @@ def test_a_payload_changed_by_hand_is_named_with_its_side(tmp_path, monkeypatch,
     forged = pd.DataFrame({"seed": [0, 1, 2], "estimate": [0.0, 0.0, 0.0]})
     (b / payload(2)).write_bytes(payload_bytes(payload(2), forged))
     assert diff_command([str(a), str(b)]) == 1
-    said = capsys.readouterr().out
-    assert f"edited of summarise_afape: {payload(2)} in B is not the file" in said
+    message = capsys.readouterr().out
+    assert f"edited of summarise_afape: {payload(2)} in B is not the file" in message
 
 
 def test_a_step_that_cannot_repeat_itself_is_stated_to_be_unexplained(tmp_path, monkeypatch):
@@ -108,9 +108,9 @@ def test_files_and_inputs_that_only_one_side_has_are_named(tmp_path, monkeypatch
         (b / path).unlink()
     (b / manifest_path(payload(1))).unlink()
     assert diff_command([str(a), str(b)]) == 1
-    said = capsys.readouterr().out
-    assert "only in A: 2 files, first results/step/dataset=d1/about.json" in said
-    assert f"inputs of summarise_afape: reads {payload(1)} only in A" in said
+    message = capsys.readouterr().out
+    assert "only in A: 2 files, first results/step/dataset=d1/about.json" in message
+    assert f"inputs of summarise_afape: reads {payload(1)} only in A" in message
 
 
 def test_an_edited_manifest_is_refused_by_name(tmp_path, monkeypatch):
@@ -122,13 +122,13 @@ def test_an_edited_manifest_is_refused_by_name(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [("nothing", "nothing: there is no such folder"), ("a/outside", "holds no folder results/")],
 )
-def test_a_folder_without_results_is_refused(tmp_path, monkeypatch, capsys, name, said):
+def test_a_folder_without_results_is_refused(tmp_path, monkeypatch, capsys, name, message):
     a, _ = two_folders(tmp_path, monkeypatch, LINE, LINE)
     assert main(["diff", str(a), str(tmp_path / name)]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_reports_manifests_and_half_written_files_are_no_payloads(tmp_path, monkeypatch):

@@ -19,7 +19,7 @@ from frugal.run.study import load_study
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from tests.unit.test_own_table import asked, folder
+from tests.unit.test_own_table import folder, question
 from tests.workflow.runs import ROOT
 
 __all__ = ["folder"]
@@ -173,11 +173,11 @@ def test_fewer_cases_are_needed_where_more_is_recorded():
 
 
 def test_the_number_of_further_cases_is_checked(folder):
-    study = load_study(asked(folder, design="200", budget="12.5").config, ROOT)
+    study = load_study(question(folder, design="200", budget="12.5").config, ROOT)
     assert study.judging_settings()["parts"]["design"] == {
         **dict.fromkeys(("cases_a_year", "years", "record_price", "record_set_up")),
         **{"design": 200, "budget": 12.5},
     }
-    assert "design" not in load_study(asked(folder).config, ROOT).judging_settings()["parts"]
+    assert "design" not in load_study(question(folder).config, ROOT).judging_settings()["parts"]
     with pytest.raises(ConfigError, match="'design' is 'many'"):
-        asked(folder, design="many")
+        question(folder, design="many")

@@ -96,20 +96,20 @@ def slow_rollout(world: World, k: int, i: int, uniform: np.ndarray | None) -> li
 
 @pytest.mark.parametrize("sampled", [False, True])
 @pytest.mark.parametrize("at_once", [1 << 24, 100])
-@pytest.mark.parametrize("asked", ["by values", "by readings", "by a table"])
-def test_rollouts_equal_one_unit_at_a_time(monkeypatch, sampled, at_once, asked):
+@pytest.mark.parametrize("by", ["by values", "by readings", "by a table"])
+def test_rollouts_equal_one_unit_at_a_time(monkeypatch, sampled, at_once, by):
     monkeypatch.setattr(module, "ENTRIES_AT_ONCE", at_once)
     world = problem()
     uniforms = np.random.default_rng(2).random((N, A + 1))
     plain = SoftmaxPolicies(WEIGHT, greedy=not sampled)
-    policy: Policy = plain if asked == "by values" else ReadingSoftmax(plain)
+    policy: Policy = plain if by == "by values" else ReadingSoftmax(plain)
     assert isinstance(policy, Policy)
-    assert isinstance(policy, ReadingPolicy) == (asked != "by values")
-    kept = tabulate(ValuesEncoder.of(world), N, A, max_gib=0.01) if asked == "by a table" else None
+    assert isinstance(policy, ReadingPolicy) == (by != "by values")
+    kept = tabulate(ValuesEncoder.of(world), N, A, max_gib=0.01) if by == "by a table" else None
     found = roll_out(policy, world, uniforms=uniforms, states=kept, beliefs=True)
     assert found.verdict is not None
     assert found.belief is not None
-    rel = 1e-9 if asked == "by values" else 1e-5  # readings are float32
+    rel = 1e-9 if by == "by values" else 1e-5  # readings are float32
     at = 0
     for k in range(K):
         for i in range(N):

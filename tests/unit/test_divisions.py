@@ -55,7 +55,7 @@ def test_the_error_of_repeats_has_their_spread_and_their_mean_influence(repeats)
     assert averaged(each[:1]) is each[0]
 
 
-def test_divisions_keep_copies_and_clusters_together_in_any_order():
+def test_divisions_split_no_copies_and_no_clusters_in_any_order():
     table, streams = drawn(0), Streams(0, "learn_candidates", {})
     twice = table.take(np.r_[np.arange(300), np.arange(40)])
     twice = replace(twice, row_id=np.arange(340))

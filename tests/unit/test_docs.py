@@ -54,6 +54,6 @@ def test_few_modules_are_to_be_read_first():
 
 @pytest.mark.parametrize(("step", "module", "names"), READ_FIRST)
 def test_what_a_page_states_to_read_is_there(step: str, module: str, names: str):
-    loaded = importlib.import_module(f"frugal.{module.replace('/', '.')}")
+    part = importlib.import_module(f"frugal.{module.replace('/', '.')}")
     for name in re.findall(r"`(\w+)`", names):
-        assert getattr(loaded, name).__module__ in (loaded.__name__, "frugal.library.asked"), name
+        assert getattr(part, name).__module__ in (part.__name__, "frugal.library.question"), name

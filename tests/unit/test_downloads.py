@@ -180,7 +180,7 @@ def test_a_download_that_is_killed_leaves_nothing(address, tmp_path, number):
 
 
 @pytest.mark.parametrize(
-    ("announced", "expected", "said"),
+    ("announced", "expected", "message"),
     [
         ("5", 5, None),
         (None, 5, None),
@@ -191,11 +191,11 @@ def test_a_download_that_is_killed_leaves_nothing(address, tmp_path, number):
         (None, 6, "sent 5 bytes, but 6 bytes are expected"),
     ],
 )
-def test_as_many_bytes_as_announced_and_expected_are_taken(announced, expected, said):
+def test_as_many_bytes_as_announced_and_expected_are_taken(announced, expected, message):
     headers = {} if announced is None else {"Content-Length": announced}
     response = SimpleNamespace(headers=headers, read1=io.BytesIO(b"abcde").read1)
-    if said is None:
+    if message is None:
         assert _received("http://x", response, expected, lambda: None) == b"abcde"
     else:
-        with pytest.raises((DataError, OSError), match=said):
+        with pytest.raises((DataError, OSError), match=message):
             _received("http://x", response, expected, lambda: None)

@@ -52,7 +52,7 @@ class File:
         clusters: how many there are; 0: not looked at.
         absent: columns that no door makes a feature of.
         refusal: words of the sentence with which each door refuses it; empty: it is read.
-        said: words of a remark, at doors that make remarks.
+        remark: words of a remark, at doors that make remarks.
         doors: those that it is for; empty for all.
         options: `sheet`, `leave_out`, … of the door.
         name: of the file, or of the Parquet file of a frame; empty: by its content.
@@ -62,7 +62,7 @@ class File:
     reading: Reading = field(default_factory=dict)
     absent: tuple[str, ...] = ()
     refusal: str = ""
-    said: str = ""
+    remark: str = ""
     doors: tuple[str, ...] = ()
     clusters: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -325,7 +325,7 @@ FILES: dict[str, File] = {
     "packed": File(gzip.compress(csv(texts()).encode()), CLEAN, name="t.csv.gz"),
     "frame": File(pd.DataFrame(CLEAN), CLEAN),
     # a separator at the end of each record
-    "commas at ends": File(csv(texts(), line_end=","), CLEAN, said="begins no"),
+    "commas at ends": File(csv(texts(), line_end=","), CLEAN, remark="begins no"),
     "semicolons at ends": File(csv(texts(), ";", line_end=";"), CLEAN),
     "tabs at ends": File(csv(texts(), "\t", line_end="\t"), CLEAN, name="t.tsv"),
     "two at ends": File(csv(texts(), line_end=",,"), CLEAN, ("column_5",)),
@@ -357,11 +357,11 @@ FILES: dict[str, File] = {
     "ARFF, spellings": File(
         arff(texts(sex=MIXED), sex="{F,f,M,m}"),
         CLEAN | {"sex": COMMON},
-        said="are taken for one value",
+        remark="are taken for one value",
         name="t.arff",
     ),
     "ARFF, a level that is not declared": File(
-        arff(sex="{f}"), CLEAN, said="'m', which its declaration lacks", name="t.arff"
+        arff(sex="{f}"), CLEAN, remark="'m', which its declaration lacks", name="t.arff"
     ),
     "ARFF, levels that mean no value": File(
         arff(
@@ -373,7 +373,7 @@ FILES: dict[str, File] = {
     "categories, spellings": File(
         pd.DataFrame(CLEAN).assign(sex=pd.Categorical(MIXED)),
         CLEAN | {"sex": COMMON},
-        said="are taken for one value",
+        remark="are taken for one value",
     ),
     "categories with blanks": File(
         pd.DataFrame(CLEAN).assign(
@@ -437,7 +437,7 @@ FILES: dict[str, File] = {
     "codes of two digits": File(
         csv(texts(site=[f"{k % 10 + 1:02d}" for k in range(N)])),
         CLEAN | {"site": [f"{k % 10 + 1:02d}" for k in range(N)]},
-        said="different numbers with a zero in front",
+        remark="different numbers with a zero in front",
     ),
     "codes that outgrow their zeros": File(
         csv(texts(site=[["08", "09", "10", "100"][k % 4] for k in range(N)])),
@@ -446,7 +446,7 @@ FILES: dict[str, File] = {
     "a number with a zero in front": File(
         csv(texts(x=["05", *[str(k * 7 % 30) for k in range(1, N)]])),
         CLEAN | {"x": [5.0, *[float(k * 7 % 30) for k in range(1, N)]]},
-        said="x: holds '05', which is read as the number 5",
+        remark="x: holds '05', which is read as the number 5",
     ),
     "whole numbers with decimals": File(
         csv(texts(age=[f"{float(v):.6f}" for v in texts()["age"]])), CLEAN
@@ -455,23 +455,23 @@ FILES: dict[str, File] = {
     "wells": File(
         csv(texts(well=[f"{k % 2 + 1}E{k % 3 + 1}" for k in range(N)])),
         CLEAN | {"well": [f"{k % 2 + 1}E{k % 3 + 1}" for k in range(N)]},
-        said="read as names and no powers of ten",
+        remark="read as names and no powers of ten",
     ),
     "wells among numbers": File(
         csv(texts(x=["1E2", *[str(k * 7 % 30) for k in range(1, N)]])),
         CLEAN | {"x": [100.0, *[float(k * 7 % 30) for k in range(1, N)]]},
-        said="x: holds '1E2', which is read as the number 100",
+        remark="x: holds '1E2', which is read as the number 100",
     ),
     # words for no value
     **{
         f"no value: {word}": File(
-            csv(texts(occ=_occ(word))), {"occ": _occ(None)}, said="means no value (occ)"
+            csv(texts(occ=_occ(word))), {"occ": _occ(None)}, remark="means no value (occ)"
         )
         for word in ("\\N", "<NA>", "(null)", "NaT", "#NULL!", "<null>", "Null", "NAN")
     },
     **{
         f"maybe no value: {word}": File(
-            csv(texts(occ=_occ(word))), {"occ": _occ(word)}, said="may mean no value"
+            csv(texts(occ=_occ(word))), {"occ": _occ(word)}, remark="may mean no value"
         )
         for word in (
             "None",
@@ -503,7 +503,7 @@ FILES: dict[str, File] = {
     "a hidden first sheet": File(
         book(("old", OLD), ("data", texts()), hidden=("old",)),
         CLEAN,
-        said="of 2 sheets ('old': hidden) 'data' is read",
+        remark="of 2 sheets ('old': hidden) 'data' is read",
     ),
     "a sheet of words first": File(book(("README", None), ("data", texts())), CLEAN),
     "a sheet of lists first": File(
@@ -567,7 +567,7 @@ def test_a_file_is_read_alike_by_every_door(tmp_path, capsys, file, door):
     for name, cells in entry.reading.items():
         assert read[name] == cells, name
     assert not set(entry.absent) & set(read)
-    assert door not in REMARKS or entry.said in capsys.readouterr().out
+    assert door not in REMARKS or entry.remark in capsys.readouterr().out
 
 
 SEARCH: dict[str, Any] = {"name": "s", "title": "S", "file": "own.csv", "layout": "long"}

@@ -64,7 +64,7 @@ def test_a_case_is_shown_step_by_step_with_what_is_known_and_the_risk():
     assert frame.columns.tolist() == ["known", "risk", "next"]
 
 
-def test_panels_without_a_risk_between_them_are_ordered_together():
+def test_panels_without_a_risk_between_them_are_ordered_at_once():
     way = paths([[1, 0]], [[0.5, NAN, 0.7]], [2])
     (case,) = examples_of(way, table([[40, 0, 1, 3, 0, 1]]))
     assert [step[2] for step in case] == ["order film and A", "hand over to a person"]

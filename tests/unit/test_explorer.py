@@ -94,11 +94,11 @@ def test_the_page_has_the_colours_of_the_figures():
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "text"),
     [(0.12345, "0.123"), (12345.6, "12,346"), (float("nan"), "unknown"), (0.0, "0")],
 )
-def test_numbers_in_words(value, said):
-    assert figures(value) == said
+def test_numbers_in_words(value, text):
+    assert figures(value) == text
 
 
 def table_of_units() -> Table:

@@ -115,7 +115,7 @@ def test_window_is_not_flattened_by_one_absurd_estimate():
     assert afape_style.window(*(np.array([np.nan]),) * 3) == (0.0, 1.0)
 
 
-def test_window_holds_most_intervals_where_estimates_lie_close_together():
+def test_window_holds_most_intervals_where_estimates_lie_close():
     centre = np.array([750.0, 750.0, 750.0, 751.0, 752.0])
     low, high = afape_style.window(centre, centre - 300.0, centre + 300.0)
     assert low < 450.0

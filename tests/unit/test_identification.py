@@ -32,7 +32,7 @@ def four_panels(panels):
     return table_of(np.repeat(BINARY, 2, axis=0), panels, ["P1"])
 
 
-def said(found):
+def text(found):
     return " ".join(found.reasons)
 
 
@@ -46,8 +46,8 @@ def test_the_paper_mnar_scenario_needs_the_second_panel():
     assert found.propensity_identified
     assert not found.afais_identified
     assert found.s == ("P2",)
-    assert "the one smaller set fails: s = ∅ fails since X2 of X_adj is not known" in said(found)
-    assert "p(R_P2 = 1 | X1) · p(R_P3 = 1 | X2, R_P2 = 1)" in said(found)
+    assert "the one smaller set fails: s = ∅ fails since X2 of X_adj is not known" in text(found)
+    assert "p(R_P2 = 1 | X1) · p(R_P3 = 1 | X2, R_P2 = 1)" in text(found)
 
 
 def test_the_appendix_scenario_has_both_columns_in_the_second_factor():
@@ -91,7 +91,7 @@ def test_self_censoring_is_refused_in_words():
     assert not found.afais_identified
     assert found.factors == ()
     assert found.s is None
-    assert "X4 causes missingness of P3 and is revealed by P3 alone (self-censoring)" in said(found)
+    assert "X4 causes missingness of P3 and is revealed by P3 alone (self-censoring)" in text(found)
 
 
 def test_a_colluder_loses_the_full_law_but_not_the_propensity():
@@ -99,7 +99,7 @@ def test_a_colluder_loses_the_full_law_but_not_the_propensity():
     found = identify(graph, TABLE, s=None)
     assert found.propensity_identified
     assert found.factors[1] == FactorHead("P3", ("X2",), ("P2",))
-    assert "X2 → R_P3 ← R_P2 is a colluder" in said(found)
+    assert "X2 → R_P3 ← R_P2 is a colluder" in text(found)
 
 
 def test_selection_by_an_effect_of_the_indicator_is_refused_and_is_indeed_wrong():
@@ -110,7 +110,7 @@ def test_selection_by_an_effect_of_the_indicator_is_refused_and_is_indeed_wrong(
     )
     found = identify(graph, table, s=None)
     assert not found.propensity_identified
-    assert "R_P2 → R_P4 → R_P3" in said(found)
+    assert "R_P2 → R_P4 → R_P3" in text(found)
     law = observed_law(
         world_of(table, np.full(32, 1 / 32)), logistic_patterns(numbered_laws(graph, table), 3)
     )
@@ -124,7 +124,7 @@ def test_crossed_causes_are_identified():
     found = identify(graph, TABLE, s=None)
     assert found.factors == (FactorHead("P2", ("X3",), ("P3",)), FactorHead("P3", ("X2",), ("P2",)))
     assert found.s == ("P2", "P3")
-    assert "all 3 smaller sets fail" in said(found)
+    assert "all 3 smaller sets fail" in text(found)
 
 
 def test_an_overlapping_panel_can_stand_in():
@@ -152,8 +152,8 @@ def test_long_lists_of_rejected_sets_are_counted_not_listed():
     laws = {f"P{j}": (0.0, {f"X{j - 1}": 1.0}, {}) for j in range(2, 12)}
     found = identify(graph_of(laws), table, s=None)
     assert found.s == tuple(f"P{j}" for j in range(2, 11))
-    assert "all 1013 smaller sets fail" in said(found)  # Σ_{k<9} C(10, k) = 2^10 − 1 − 10
-    assert said(found).count(" fails since ") == 3
+    assert "all 1013 smaller sets fail" in text(found)  # Σ_{k<9} C(10, k) = 2^10 − 1 − 10
+    assert text(found).count(" fails since ") == 3
 
 
 def test_the_user_may_choose_a_larger_set_but_not_a_useless_one():
@@ -176,7 +176,7 @@ def test_the_result_is_plain_data_and_warns_of_value_dependent_policies():
     plain = found.to_dict()
     assert json.loads(json.dumps(plain)) == plain
     assert plain["factors"][1] == {"panel": "P3", "columns": ["X2"], "condition_panels": ["P2"]}
-    assert "X̂" in said(found)
+    assert "X̂" in text(found)
 
 
 @st.composite

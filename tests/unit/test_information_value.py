@@ -9,7 +9,7 @@ from frugal.run.study import load_study
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from tests.unit.test_own_table import asked, folder
+from tests.unit.test_own_table import folder, question
 from tests.workflow.runs import ROOT
 
 __all__ = ["folder"]
@@ -169,8 +169,8 @@ def test_the_gain_of_certainty_is_expected_under_the_prior_of_designs(k):
 
 
 def test_money_needs_a_design_and_costs(folder):
-    config = asked(folder, design="200", cases_a_year="1000", years="3").config
+    config = question(folder, design="200", cases_a_year="1000", years="3").config
     stated = load_study(config, ROOT).judging_settings()["parts"]["design"]
     assert (stated["cases_a_year"], stated["years"], stated["record_price"]) == (1000.0, 3.0, None)
     with pytest.raises(ConfigError, match="'cases_a_year' is stated and 'design' is not"):
-        asked(folder, cases_a_year="1000")
+        question(folder, cases_a_year="1000")

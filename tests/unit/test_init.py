@@ -92,7 +92,7 @@ def test_columns_are_left_out_as_named_and_amounts_with_their_reason(tmp_path, c
     assert "paid: holds amounts such as '€1,000'; write the numbers without the sign" in printed
 
 
-def test_prices_of_columns_that_are_missing_together_are_reported(tmp_path, capsys):
+def test_prices_of_columns_that_are_missing_in_the_same_rows_are_reported(tmp_path, capsys):
     own = visits()
     own["lab_pct"] = np.where(own["lab_crp"] == "", "NA", [f"{k % 7}.5" for k in range(N)])
     own.to_csv(tmp_path / "t.csv", index=False)

@@ -200,7 +200,7 @@ def test_what_is_assumed_of_cells_is_reported(tmp_path, capsys, situation):
         assert len(values_of(tmp_path / "t.yaml")["age"]) == N
 
 
-def test_columns_that_are_missing_together_are_one_panel(tmp_path, capsys):
+def test_columns_that_are_missing_in_the_same_rows_are_one_panel(tmp_path, capsys):
     lacks = RNG.random(N) < 0.4
     columns = {name: np.where(lacks, "", POINTS) for name in ("ast", "alt", "bili")}
     document = _described(tmp_path, {"age": SMALL, **columns, "crp": with_gaps(RNG, "")})

@@ -232,7 +232,7 @@ def test_a_copy_does_not_depend_on_the_first(place, ran):
     assert ran == []
 
 
-def test_policies_of_two_loads_of_one_content_are_judged_together(place, ran):
+def test_policies_of_two_loads_of_one_content_are_judged_jointly(place, ran):
     one, other = (frugal.missingness(load()) for _ in range(2))
     policies = [frugal.train(one, "never"), frugal.train(other, MINE, name="mine")]
     assert sorted(frugal.evaluate(policies).policies) == ["mine", "never"]

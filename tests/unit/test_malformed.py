@@ -36,9 +36,9 @@ def test_inputs_are_many_and_no_two_are_one():
 
 def test_every_input_ends_as_it_should(found):
     wrong = [
-        f"{outcome.kind}: {case.group}: {case.name}: {outcome.said} (expected: {case.words})"
+        f"{outcome.kind}: {case.group}: {case.name}: {outcome.message} (expected: {case.words})"
         for case, outcome in found.items()
-        if not case.is_as_it_should(outcome.kind, outcome.said)
+        if not case.is_as_it_should(outcome.kind, outcome.message)
     ]
     assert wrong == []
 
@@ -80,7 +80,7 @@ def test_an_input_that_ends_its_process_is_seen(monkeypatch):
     monkeypatch.setattr(workers, "START_METHOD", "fork")
     workers._run_from(0, ended)
     assert [outcome.kind for outcome in ended.values()] == ["refused", "traceback"]
-    assert "ended with -9" in ended[1].said
+    assert "ended with -9" in ended[1].message
 
 
 def test_no_mutation_of_a_document_or_argument_ends_in_a_traceback():

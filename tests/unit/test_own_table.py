@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 from frugal.core.errors import ConfigError, FrugalError
-from frugal.library.asked import Question, question_of
 from frugal.library.chain import payloads_of
 from frugal.library.objects import Table
+from frugal.library.question import Question, question_of
 from frugal.run.own_table import MECHANISM, decision
 from frugal.run.study import load_study
 
@@ -32,7 +32,7 @@ def laid_over(config: dict, over: dict) -> dict:
     return config | over | nested
 
 
-def asked(folder: Path, **changes):
+def question(folder: Path, **changes):
     """The config as the Snakefile would merge it, for a decision."""
     config = copy.deepcopy(DEFAULT)
     over = yaml.safe_load((ROOT / "config" / "decide.yaml").read_text())
@@ -48,7 +48,7 @@ def in_memory(found) -> Question:
 
 def assumed(folder: Path, **changes) -> dict[str, dict[str, list[str]]]:
     """Panel → columns and panels that may cause its gaps, as `draw_missingness` writes them."""
-    graph = payloads_of(in_memory(asked(folder, **changes)), "draw_missingness")["graph"]
+    graph = payloads_of(in_memory(question(folder, **changes)), "draw_missingness")["graph"]
     return {
         name: {key: list(law[key]) for key in ("values", "indicators")}
         for name, law in graph["indicators"].items()
@@ -57,7 +57,7 @@ def assumed(folder: Path, **changes) -> dict[str, dict[str, list[str]]]:
 
 def remarks(folder: Path, **changes) -> tuple[str, ...]:
     """What the answer names as assumed."""
-    return Table(in_memory(asked(folder, **changes))).remarks
+    return Table(in_memory(question(folder, **changes))).remarks
 
 
 def edited(folder: Path, **keys) -> None:
@@ -70,7 +70,7 @@ def test_gaps_may_depend_on_what_all_rows_have_and_on_panels_that_are_often_miss
     assert list(laws) == ["crp", "procalcitonin", "lactate", "chest film"]
     assert laws["lactate"]["values"] == ["age", "sex=f", "sex=m", "temperature"]
     assert laws["lactate"]["indicators"] == ["crp", "procalcitonin"]
-    assert asked(folder).folder == folder / "results" / "decide" / "clinic"
+    assert question(folder).folder == folder / "results" / "decide" / "clinic"
     (said,) = remarks(folder)
     assert "most in procalcitonin: 34%" in said
     assert said.endswith(" recorded; the answer reports where the records contradict that.")
@@ -78,7 +78,7 @@ def test_gaps_may_depend_on_what_all_rows_have_and_on_panels_that_are_often_miss
 
 def test_the_question_is_read_without_the_rows(folder):
     (folder / "clinic.csv").write_bytes(b"\xff\x00 no table")
-    found = asked(folder, sensitive="ward")
+    found = question(folder, sensitive="ward")
     study = load_study(found.config, ROOT)
     law = study.missingness_settings("clinic", MECHANISM)["missingness"]
     assert law == {"source": "own", "panels": None}
@@ -87,7 +87,7 @@ def test_the_question_is_read_without_the_rows(folder):
 
 
 def test_causes_that_follow_from_gaps_need_a_table_with_folds(folder):
-    config = asked(folder).config
+    config = question(folder).config
     del config["afape"]["answer"]["instead"]["clinic"]["split"]
     with pytest.raises(ConfigError, match=r"scenarios\[0\]\.missingness\.panels is null; allowed"):
         load_study(config, ROOT)
@@ -114,7 +114,7 @@ def test_a_column_without_a_gap_is_no_cause_if_its_panel_has_gaps(folder):
     assert {tuple(law["values"]) for law in laws.values()} == {("age", "sex=f", "sex=m")}
 
 
-def test_panels_that_are_always_missing_together_have_an_edge_even_if_few_rows_lack_them(folder):
+def test_panels_that_always_lack_the_same_rows_have_an_edge_even_if_few(folder):
     import pandas as pd
 
     table = pd.read_csv(folder / "clinic.csv", dtype=str).fillna({"crp": "5", "lactate": "2"})
@@ -157,14 +157,14 @@ def test_own_causes_are_taken_and_those_of_other_panels_refused(folder):
         assumed(folder, **given)
     causes.write_text(yaml.safe_dump({"crpp": {}}))
     with pytest.raises(ConfigError, match=r"causes for crpp; panels that may have gaps are crp"):
-        asked(folder, **given)
+        question(folder, **given)
     with pytest.raises(ConfigError, match=r"'causes' is 'nowhere.yaml', and there is no such"):
-        asked(folder, causes="nowhere.yaml")
+        question(folder, causes="nowhere.yaml")
 
 
 def test_a_table_that_is_not_there_is_refused_with_how_to_write_one(folder):
     with pytest.raises(ConfigError, match=r"no such file; allowed is the YAML .* frugal init"):
-        asked(folder, table="clinic.yml")
+        question(folder, table="clinic.yml")
 
 
 def instead(found) -> dict:
@@ -176,13 +176,13 @@ def test_a_table_in_place_of_its_yaml_is_named_as_one(folder):
     for name in ("clinic.csv", "clinic.TSV", "clinic.xlsx"):
         (folder / name).touch()
         with pytest.raises(ConfigError) as refusal:
-            asked(folder, table=str(folder / name))
+            question(folder, table=str(folder / name))
         assert f"{folder / name} is a table; allowed is the YAML of one" in str(refusal.value)
         assert f"frugal decide {folder / name} --label COLUMN takes the table" in str(refusal.value)
 
 
 def test_sensitive_names_groups_and_a_misspelt_column_is_refused(folder):
-    found = asked(folder, sensitive="ward")
+    found = question(folder, sensitive="ward")
     assert instead(found)["groups"] == "ward"
     study = load_study(found.config, ROOT)
     assert study.paths["clinic"] == folder / "clinic.yaml"
@@ -200,12 +200,12 @@ def test_the_table_next_to_its_yaml_is_read_and_no_other_of_that_name(folder, mo
     lines = (folder / "clinic.csv").read_text().splitlines(keepends=True)
     (elsewhere / "clinic.csv").write_text("".join(lines[:501]))
     monkeypatch.chdir(elsewhere)
-    found = asked(folder, **changes)
+    found = question(folder, **changes)
     assert any("800 rows" in remark for remark in remarks(folder, **changes))
     raw = load_study(found.config, ROOT).raw_inputs("clinic")
     assert Path(raw["raw_0"]).samefile(folder / "clinic.csv")
     (folder / "clinic.csv").unlink()  # then the one of the working folder, also for the jobs
-    found = asked(folder, **changes)
+    found = question(folder, **changes)
     assert any("500 rows" in remark for remark in remarks(folder, **changes))
     monkeypatch.chdir(folder)
     raw = load_study(found.config, ROOT).raw_inputs("clinic")
@@ -217,7 +217,7 @@ def test_the_table_next_to_its_yaml_is_read_and_no_other_of_that_name(folder, mo
     [("15", 15.0), (None, 15.0), ("1234567.25", 1234567.25), (0.00001, 0.00001)],
 )
 def test_f1_is_requested_for_several_budgets_on_the_same_folds(folder, budget, first):
-    found = asked(folder, objective="f1", budget=budget)
+    found = question(folder, objective="f1", budget=budget)
     assert instead(found)["split"]["scheme"] == "folds"
     study = load_study(found.config, ROOT)
     assert study.candidate_settings()["budgets"] == [first, 3.75, 7.5, 15.0, 30.0, 75.0]
@@ -226,23 +226,23 @@ def test_f1_is_requested_for_several_budgets_on_the_same_folds(folder, budget, f
 
 @pytest.mark.parametrize(("value", "audited"), [(True, True), ("true", True), ("false", False)])
 def test_the_habit_audit_is_requested_for_in_yaml_and_on_the_command_line(folder, value, audited):
-    study = load_study(asked(folder, audit_habit=value).config, ROOT)
+    study = load_study(question(folder, audit_habit=value).config, ROOT)
     assert study.candidate_settings()["also"] == (["without_panels"] if audited else [])
     assert ("habit" in study.judging_settings()["parts"]) is audited
     with pytest.raises(ConfigError, match="'audit_habit' is 'yes'; allowed are true, false"):
-        asked(folder, audit_habit="yes")
+        question(folder, audit_habit="yes")
 
 
 def test_f1_takes_costs_of_errors_that_are_open_and_cost_refuses_them(folder):
     edited(folder, misclassification_cost=[[0, None], [None, 0]])
-    found = asked(folder, objective="f1")
+    found = question(folder, objective="f1")
     assert instead(found)["misclassification_cost"] == [[0, 1], [1, 0]]
     load_study(found.config, ROOT)
     with pytest.raises(ConfigError, match=r"prices are open .* the cost of each error"):
-        asked(folder)
+        question(folder)
     edited(folder, misclassification_cost=[[0, 1, None], [None, 0]])
     with pytest.raises(ConfigError, match=r"'misclassification_cost'"):
-        asked(folder, objective="f1")
+        question(folder, objective="f1")
 
 
 def test_of_three_classes_policies_that_say_one_of_two_are_left_out_and_named(folder):
@@ -255,9 +255,9 @@ def test_of_three_classes_policies_that_say_one_of_two_are_left_out_and_named(fo
     classes = [{"name": name, "values": [name]} for name in ("no", "yes", "severe")]
     costs = [[0, 150, 150], [600, 0, 100], [900, 300, 0]]
     edited(folder, label={"column": "pneumonia", "classes": classes}, misclassification_cost=costs)
-    block = asked(folder).config["afape"]
+    block = question(folder).config["afape"]
     cwcf = {"cwcf": DEFAULT["afape"]["agents"]["cwcf"]}
-    found = asked(folder, afape=block | {"agents": block["agents"] | cwcf})
+    found = question(folder, afape=block | {"agents": block["agents"] | cwcf})
     agents = found.config["afape"]["agents"]
     assert {n for n, one in agents.items() if one is not None} == {
         "cascade",
@@ -270,14 +270,14 @@ def test_of_three_classes_policies_that_say_one_of_two_are_left_out_and_named(fo
     assert "The policies cwcf are left out: they decide between two" in str(found.remarks)
     load_study(found.config, ROOT)
     with pytest.raises(ConfigError, match=r"label of clinic.yaml has 3 classes; allowed are two"):
-        asked(folder, objective="f1")
+        question(folder, objective="f1")
 
 
 def test_the_rows_are_divided_into_folds_however_the_yaml_divides_them(folder):
     """No part `agent` is needed: every row learns and judges."""
     parts = {"train": 0.5, "test": 0.5}
     edited(folder, split={"scheme": "fractions", "seed": 7, "parts": parts})
-    study = load_study(asked(folder).config, ROOT)
+    study = load_study(question(folder).config, ROOT)
     split = study.descriptions["clinic"].split
     assert (split.scheme, split.seed) == ("folds", 7)
     assert study.folds("clinic") == [f"fold_{k}" for k in range(1, 6)]
@@ -308,7 +308,7 @@ def test_what_an_answer_cannot_hold_is_refused(folder, block, changes, words):
     over = yaml.safe_load((ROOT / "config" / "decide.yaml").read_text())
     afape = laid_over(laid_over(config, over), {"afape": block})["afape"]
     with pytest.raises(ConfigError, match=words):
-        load_study(asked(folder, afape=afape, **changes).config, ROOT).candidate_settings()
+        load_study(question(folder, afape=afape, **changes).config, ROOT).candidate_settings()
 
 
 def test_rows_without_a_label_are_for_decide_alone(folder):
@@ -317,13 +317,13 @@ def test_rows_without_a_label_are_for_decide_alone(folder):
         label=yaml.safe_load((folder / "clinic.yaml").read_text())["label"]
         | {"unlabelled": "weigh"},
     )
-    config = asked(folder).config
+    config = question(folder).config
     assert load_study(config, ROOT).descriptions["clinic"].label.weighed
     with pytest.raises(ConfigError, match=r"independent and have a label; .* 'unlabelled: weigh'"):
-        asked(folder, refer="40", refer_risk="8")
+        question(folder, refer="40", refer_risk="8")
     with pytest.raises(ConfigError, match=r"keeps rows without a label .*`decide` alone weighs"):
         load_study({**config, "table": None}, ROOT)
     classes = [{"name": name, "values": [k]} for k, name in enumerate(("well", "a person"))]
     edited(folder, label={"column": "pneumonia", "classes": classes})
     with pytest.raises(ConfigError, match=r"hands cases to 'a person', and .* a class or a panel"):
-        asked(folder, refer="40")
+        question(folder, refer="40")

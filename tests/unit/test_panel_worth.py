@@ -75,7 +75,7 @@ def table() -> Table:
 
 
 @pytest.fixture(scope="module")
-def asked(table):
+def answer(table):
     return answered(table, CASCADE, (), **REQUESTED)
 
 
@@ -100,8 +100,8 @@ def test_policies_learned_without_panels_cost_as_little_as_any_could(table):
         assert least == pytest.approx(least_cost(table, left), abs=1e-9), panels
 
 
-def test_worths_are_differences_of_least_costs(table, asked):
-    ledger, every = asked["choice"]["panel_worth"], least_cost(table, "ABC")
+def test_worths_are_differences_of_least_costs(table, answer):
+    ledger, every = answer["choice"]["panel_worth"], least_cost(table, "ABC")
     worth = {
         panels: least_cost(table, "".join(n for n in "ABC" if n not in panels)) - every
         for panels in ("A", "B", "C", "AB")
@@ -130,8 +130,8 @@ def test_worths_are_differences_of_least_costs(table, asked):
     assert rows["A"]["outage"]["value"] == pytest.approx(worth["AB"], rel=0.08)
 
 
-def test_the_page_says_which_panel_could_go_and_which_pair_may_not(asked):
-    shown = section("panel_worth", asked["choice"])
+def test_the_page_says_which_panel_could_go_and_which_pair_may_not(answer):
+    shown = section("panel_worth", answer["choice"])
     first, second = shown.sentences
     assert first.startswith("Drop B and C: the policy does not order them. No other panel can go. ")
     assert "Closest is A: a policy learned without it changes the cost of a case by " in first
@@ -140,14 +140,14 @@ def test_the_page_says_which_panel_could_go_and_which_pair_may_not(asked):
     assert shown.table["ordered"].tolist() == ["50 %", "0 %", "0 %"]
 
 
-def test_nothing_is_learned_again_unless_it_is_requested(table, asked):
+def test_nothing_is_learned_again_unless_it_is_requested(table, answer):
     plainly = answered(table, CASCADE, ())
     assert plainly["choice"]["panel_worth"] is None
     assert section("panel_worth", plainly["choice"]).sentences == []
     assert section("panel_worth", plainly["choice"]).table is None
     frames = [plainly["made"][name]["paths"] for name in plainly["made"]]
     assert not any(variant_of(n).withheld for frame in frames for n in frame["agent"].unique())
-    other = {**asked["choice"], "panel_worth": None}
+    other = {**answer["choice"], "panel_worth": None}
     assert other == plainly["choice"]
 
 

@@ -234,7 +234,7 @@ RETURNED = {
     "frame short": ("pd.Series(['stop'])", "returns 1 rows for 20 states"),
 }
 BROKEN = {
-    name: (function(f"return {value}"), 5, said) for name, (value, said) in RETURNED.items()
+    name: (function(f"return {value}"), 5, refusal) for name, (value, refusal) in RETURNED.items()
 } | {
     "nothing": (function("pass"), 5, "returns None; allowed are probabilities"),
     "exception": (function("return values['weight']"), 7, "raises KeyError: 'weight'"),
@@ -412,17 +412,17 @@ COUNTED = """
 
 def test_a_slow_function_is_requested_once_for_each_state_in_batches(tmp_path):
     """Twice, with its copy; 30 states of which 10 are others are 10 states, and then none."""
-    log = tmp_path / "asked.txt"
+    log = tmp_path / "requests.txt"
     chosen = policy(tmp_path, COUNTED.format(log=str(log)))
     values, acquired, available = (part[:, :10] for part in states())
     values = values + np.arange(10)[None, :, None]
     thrice = tuple(np.tile(part, (1, 3, 1)) for part in (values, acquired, available))
     first = chosen.action_probabilities(*thrice)
-    asked = [int(line) for line in log.read_text().splitlines()]
-    assert asked[0] == 10  # in one batch
-    assert sum(asked) == 20  # and once more of the copy
+    sizes = [int(line) for line in log.read_text().splitlines()]
+    assert sizes[0] == 10  # in one batch
+    assert sum(sizes) == 20  # and once more of the copy
     again = chosen.action_probabilities(*(part[:, ::-1] for part in thrice))
-    assert [int(line) for line in log.read_text().splitlines()] == asked
+    assert [int(line) for line in log.read_text().splitlines()] == sizes
     np.testing.assert_array_equal(again, first[:, ::-1])
     other = (values[:, :3] + 100, acquired[:, :3], available[:, :3])
     chosen.action_probabilities(*(np.hstack([x, y]) for x, y in zip(other, thrice, strict=True)))
@@ -430,7 +430,7 @@ def test_a_slow_function_is_requested_once_for_each_state_in_batches(tmp_path):
 
 
 def test_a_rollout_and_the_probabilities_of_its_sets_ask_each_state_once(tmp_path):
-    log = tmp_path / "asked.txt"
+    log = tmp_path / "requests.txt"
     chosen = policy(tmp_path, COUNTED.format(log=str(log)))
     world = World.of_table(table())
     for _ in range(3):

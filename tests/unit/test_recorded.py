@@ -13,7 +13,7 @@ from frugal.core.table import Panel, Table
 from frugal.learn.record_law import Causes, RecordLaw
 from frugal.run.study import load_study
 
-from tests.unit.test_own_table import asked, folder
+from tests.unit.test_own_table import folder, question
 from tests.workflow.runs import ROOT
 from tests.workflow.shared import SMALL
 
@@ -114,7 +114,7 @@ def test_a_protocol_is_read_from_a_file_and_its_panels_are_checked(folder):
     path = folder / "protocol.yaml"
     text = "strata: [{where: {age: {from: 60}}, record: [{panels: [crp], probability: 0.5}]}]"
     path.write_text(text)
-    study = load_study(asked(folder, recorded=str(path)).config, ROOT)
+    study = load_study(question(folder, recorded=str(path)).config, ROOT)
     assert study.judging_settings()["recorded"] == {
         "first_row": None,
         "strata": [
@@ -123,10 +123,10 @@ def test_a_protocol_is_read_from_a_file_and_its_panels_are_checked(folder):
     }
     path.write_text(text.replace("crp", "crq"))
     with pytest.raises(ConfigError, match="records panel 'crq'; allowed are"):
-        asked(folder, recorded=str(path))
+        question(folder, recorded=str(path))
     path.write_text(text.replace("0.5", "1.5"))
     with pytest.raises(ConfigError, match="probability"):
-        asked(folder, recorded=str(path))
+        question(folder, recorded=str(path))
 
 
 CLINIC = ROOT / "docs" / "examples" / "clinic.yaml"

@@ -18,15 +18,15 @@ VERDICT |= {"tipping_gamma": 2.5, "tipping_other": "tree_three", "by_group": ""}
 VERDICT |= {"reason": REASONS["best"], "sentence": "Use tree one."}
 
 
-def told(**changes) -> dict:
+def card(**changes) -> dict:
     """The answers to what is asked of a verdict."""
     rows = pd.DataFrame([VERDICT | changes])
     (found,) = answers_of(rows, {"visits": "EUR"}, {"passed": [1]})
-    return found["told"]
+    return found["by_question"]
 
 
 def test_the_best_policy_has_no_rival_and_the_card_says_what_hidden_causes_would_need():
-    found = told()
+    found = card()
     assert found["which policy"] == (
         f"tree one; {REASONS['best']}. The same policy in 1 of 1 draws of the gaps; best in 1."
     )
@@ -46,15 +46,15 @@ def test_an_answer_that_is_not_the_best_has_its_rivals_and_the_bound(not_worse, 
     assert found["sentence"] == (
         "Use tree one: 2 EUR a case; no other policy is cheaper by more than 0.5 (25%)."
     )
-    assert found["told"]["which policy"].startswith(f"tree one; {plain} with {rivals}. ")
-    assert found["told"]["what would change it"] == (
+    assert found["by_question"]["which policy"].startswith(f"tree one; {plain} with {rivals}. ")
+    assert found["by_question"]["what would change it"] == (
         f"Chance alone could: {rivals} may be cheaper, by at most 0.5 EUR a case; to know which "
         "would save at most 0.1 EUR a case."
     )
 
 
 def test_an_answer_whose_graph_is_refuted_is_not_relied_on():
-    found = told(sure=False, state="open", reason=CONTRADICTED)
+    found = card(sure=False, state="open", reason=CONTRADICTED)
     assert found["what would change it"] == f"It cannot be relied on yet: {CONTRADICTED}."
 
 
@@ -104,8 +104,8 @@ def test_a_card_says_what_an_f1_costs_by_the_cheapest_policy_that_reached_it():
     assert (
         "F1 0.8 on validation units costs 19 EUR (trees, solution 1: 0.81 on test units for 20). "
         "No learned policy reaches F1 0.9 on validation units."
-    ) in found["told"]["what does it cost"]
-    assert "Within two standard errors of it: trees." in found["told"]["how sure is it"]
+    ) in found["by_question"]["what does it cost"]
+    assert "Within two standard errors of it: trees." in found["by_question"]["how sure is it"]
 
 
 def test_a_fair_card_names_the_panels_and_the_next_agents_on_the_front():
@@ -164,7 +164,7 @@ def test_a_fair_card_names_the_panels_and_the_next_agents_on_the_front():
         ]
     )
     (found,) = fair_answers(least, means, selection, 5)
-    said = found["told"]
+    said = found["by_question"]
     assert "The gap is 0.05 (0 to 0.1), smaller by 0.04 (0.01 to 0.07)" in said["how sure is it"]
     assert "with an AUC of 0.88." in said["whom does it treat worse"]
     assert "Collected of nearly everybody: age; of some: debt (40%)." in said["which policy"]

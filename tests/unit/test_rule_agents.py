@@ -204,7 +204,7 @@ def test_names_that_the_table_lacks_are_refused_when_it_is_there(step, sentence)
         build_policy({"kind": "rule", "steps": [step]}, table=table())
 
 
-def said_of(tmp_path: Path, agent: dict) -> str | None:
+def refusal_of(tmp_path: Path, agent: dict) -> str | None:
     """What is said of an agent before any job; the data set has a blood test and a scan."""
     try:
         require_known_agent("config: afape.agents.mine", agent, load(tmp_path, document()))
@@ -238,14 +238,14 @@ def when(condition, panel="blood"):
     ],
 )
 def test_before_any_job_a_mistake_is_a_sentence(tmp_path, agent, sentence):
-    said = said_of(tmp_path, agent)
-    assert said is None if sentence is None else said is not None and sentence in said
+    refusal = refusal_of(tmp_path, agent)
+    assert refusal is None if sentence is None else refusal is not None and sentence in refusal
 
 
 def test_a_condition_may_ask_for_what_an_earlier_step_acquires(tmp_path):
     later = {"panel": "scan", "when": {"column": "marker", "above": 1}}
-    assert said_of(tmp_path, {"kind": "rule", "steps": [{"panel": "blood"}, later]}) is None
-    turned = said_of(tmp_path, {"kind": "rule", "steps": [later, {"panel": "blood"}]})
+    assert refusal_of(tmp_path, {"kind": "rule", "steps": [{"panel": "blood"}, later]}) is None
+    turned = refusal_of(tmp_path, {"kind": "rule", "steps": [later, {"panel": "blood"}]})
     assert turned is not None
     assert "known by then can be age, smoker" in turned
 

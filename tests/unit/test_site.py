@@ -14,7 +14,7 @@ from tests.unit.page_words import ROOT, pages
 from tests.workflow.shared import folder_of_runs, made_once
 
 NEEDED = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "CITATION.cff", "config.yaml")
-ASKS = {"src", "srcset", "href", "data", "poster", "action"}  # attributes that a browser follows
+URLS = {"src", "srcset", "href", "data", "poster", "action"}  # attributes that a browser follows
 LEADS = {"a", "form"}  # that it follows only when a reader asks
 
 
@@ -44,7 +44,7 @@ def site(tmp_path_factory) -> Path:
     return made_site(folder_of_runs(tmp_path_factory.mktemp("pages")))
 
 
-class Asked(HTMLParser):
+class Links(HTMLParser):
     """Addresses that a page asks for by itself, and its menu."""
 
     def __init__(self) -> None:
@@ -54,15 +54,15 @@ class Asked(HTMLParser):
         self.text = ""
 
     def handle_starttag(self, tag, attrs):
-        told = [value for name, value in attrs if name in ASKS and value]
-        (self.leads if tag in LEADS else self.addresses).extend(told)
+        addresses = [value for name, value in attrs if name in URLS and value]
+        (self.leads if tag in LEADS else self.addresses).extend(addresses)
 
     def handle_data(self, data):
         self.text += data
 
 
-def read(page: Path) -> Asked:
-    found = Asked()
+def read(page: Path) -> Links:
+    found = Links()
     found.feed(page.read_text(encoding="utf-8"))
     return found
 

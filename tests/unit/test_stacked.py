@@ -55,12 +55,12 @@ def learnt(world: World, acting: str, budgets: list[float]) -> Learned:
 def test_the_stack_loses_less_than_trees_where_a_sum_states_and_no_more_where_a_step_does():
     world = linear_world(1500, 0)
     rows = cases.rows_of(world)
-    stacked = fit_network(rows, NETWORK).beside(2)
+    stacked = fit_network(rows, NETWORK).stacked(2)
     for one in (frozenset({0}), frozenset(range(4))):
         alone = log_loss(SetBeliefs(rows, 2).of(one).log_odds, world.label)
         assert log_loss(stacked.of(one).log_odds, world.label) < alone - 0.005
     steps = cases.rows_of(cases.open_world(3000, 0))
-    beside = fit_network(steps, NETWORK).beside(2)
+    beside = fit_network(steps, NETWORK).stacked(2)
     whole = frozenset({0, 1})
     both, alone = (
         log_loss(beliefs.of(whole).log_odds, steps.world.label)

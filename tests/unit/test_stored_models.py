@@ -38,10 +38,10 @@ FREE = np.eye(D, dtype=bool)[0]
 VALUES, OBSERVED, LABEL = draw(n=120, d=D, classes=3, share=0.7, seed=3)
 
 
-def _refused(said: dict[str, str | None], *parts: str) -> None:
+def _refused(outcomes: dict[str, str | None], *parts: str) -> None:
     """Each of these is refused, among others that may be."""
     for part in parts:
-        found = {what: words for what, words in said.items() if part in what}
+        found = {what: words for what, words in outcomes.items() if part in what}
         assert found, part
         assert all(found.values()), [what for what, words in found.items() if words is None]
 
@@ -75,9 +75,9 @@ def test_spoilt_trees_are_refused_or_predict(kind):
             min_leaf=9,
             rng=rng,
         )
-    said = outcomes_of(fitted.to_arrays(), _use_trees)
+    outcomes = outcomes_of(fitted.to_arrays(), _use_trees)
     _refused(
-        said,
+        outcomes,
         *ALWAYS,
         "right: 100000000",
         "right: 0 at 0",
@@ -99,10 +99,10 @@ def test_a_walk_of_a_stored_tree_cannot_loop_leave_its_tree_or_miss_a_leaf():
                 continue
             wrong = right.copy()
             wrong[node] = child
-            said = sentence_of(
+            outcomes = sentence_of(
                 lambda wrong=wrong: TreeEnsemble.from_arrays(arrays | {"right": wrong})
             )
-            assert said is not None, (node, child)
+            assert outcomes is not None, (node, child)
 
 
 def test_a_million_nodes_are_checked_in_a_moment():
@@ -160,8 +160,8 @@ def test_spoilt_q_networks_are_refused_or_decide(dueling):
         np.testing.assert_array_equal(law.sum(axis=1), 1)
         return [law]
 
-    said = outcomes_of(policy.to_arrays(), use)
-    _refused(said, *ALWAYS, "axis", "scale: 0.0", "scale: -1.0", "column_bits: 2")
+    outcomes = outcomes_of(policy.to_arrays(), use)
+    _refused(outcomes, *ALWAYS, "axis", "scale: 0.0", "scale: -1.0", "column_bits: 2")
 
 
 def _flow() -> EmFlow:
@@ -179,11 +179,11 @@ def test_spoilt_encoders_are_refused_or_impute(model):
     def use(arrays: Arrays) -> list[np.ndarray]:
         return [type(model).from_arrays(arrays).impute(shown)]
 
-    said = outcomes_of(model.to_arrays(), use)
-    _refused(said, *ALWAYS, "axis", "scale: 0.0", "scale: -1.0")
+    outcomes = outcomes_of(model.to_arrays(), use)
+    _refused(outcomes, *ALWAYS, "axis", "scale: 0.0", "scale: -1.0")
     if isinstance(model, EmFlow):
         _refused(
-            said,
+            outcomes,
             "passes: 100000000",
             "couplings: 100000000",
             "hidden: 100000000",
@@ -250,8 +250,8 @@ def test_spoilt_checkpoints_are_refused_or_taken_up(dadi):
         result = dadi_cases.fit(*dadi["table"], state=arrays)
         return [result.weights[name] for name in sorted(result.weights)]
 
-    said = outcomes_of(dadi["state"], use, every=4)
-    _refused(said, "nan", "no ", "inf", "one array too many", "as complex64")
+    outcomes = outcomes_of(dadi["state"], use, every=4)
+    _refused(outcomes, "nan", "no ", "inf", "one array too many", "as complex64")
     for wrong in (-1, 10**8):
         row = np.full_like(dadi["state"]["row"], wrong)
         with pytest.raises(DataError, match=r"'row' .*; remove it, and the training starts anew"):
@@ -273,8 +273,8 @@ def test_spoilt_generators_are_refused_or_answer(kind):
 
     arrays = {name: np.asarray(array, order="C") for name, array in fitted.arrays.items()}
     floats = () if kind == "hamming" else ("nan", "inf")
-    said = outcomes_of(arrays, use, every=2 if "dense" in kind or "sequence" in kind else 1)
-    _refused(said, *floats, "no ", "one more axis", "as complex64", "as float16")
+    outcomes = outcomes_of(arrays, use, every=2 if "dense" in kind or "sequence" in kind else 1)
+    _refused(outcomes, *floats, "no ", "one more axis", "as complex64", "as float16")
 
 
 def test_a_decoder_of_other_inputs_is_refused():
@@ -321,9 +321,9 @@ def test_a_spoilt_catalogue_of_actions_is_refused_or_read():
         instance = instance_of(arrays)
         return [instance.cost_units.sum(), instance.gain.sum(), instance.thresholds.sum()]
 
-    said = outcomes_of(instance_arrays(SMALL.instance), use)
+    outcomes = outcomes_of(instance_arrays(SMALL.instance), use)
     _refused(
-        said, *(part for part in ALWAYS if part != "as float16"), "cost: axis", "provides: axis"
+        outcomes, *(part for part in ALWAYS if part != "as float16"), "cost: axis", "provides: axis"
     )
 
 

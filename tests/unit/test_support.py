@@ -91,7 +91,7 @@ def test_levels_that_are_rare_one_by_one_are_one_region():
     assert find_holes(x, anywhere, provides, [range(40)]) == ()
 
 
-def test_panels_that_are_never_recorded_together_are_a_hole_of_each():
+def test_panels_that_are_never_recorded_jointly_are_a_hole_of_each():
     """Among the second half, one or the other; each alone is recorded everywhere."""
     x, observed = _table()
     x[:, 5:] = np.random.default_rng(1).normal(size=(len(x), 2))

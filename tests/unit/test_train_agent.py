@@ -22,7 +22,7 @@ from frugal.core.world import World
 from frugal.data.tables import table_to_frames
 from frugal.learn.tree_scoring import expected_cost_prediction, predict_proba
 from frugal.learn.trees import TreeEnsemble
-from frugal.results.replacing import together
+from frugal.results.replacing import collected
 from frugal.studies.afape.stages.estimates import fit_nuisances
 
 from tests.unit.acquisition_cases import small_problem
@@ -206,12 +206,12 @@ def test_rollouts_and_nuisances_take_the_stored_policy(given, trained, table):
         own = {"dataset": "d", "mechanism": "m", "agent": "dqn"}
         return Context(settings, Streams(1, stage, own))
 
-    imputed = together(
+    imputed = collected(
         impute_features(
             **names, masks=drawn["masks"], context=context(NO_IMPUTATION, "impute_features")
         )
     )
-    played = together(
+    played = collected(
         roll_out(
             **names,
             classifier=given["classifier"],
@@ -222,7 +222,7 @@ def test_rollouts_and_nuisances_take_the_stored_policy(given, trained, table):
         )
     )
     assert (played["decisions"]["probability"] == 1).all()
-    fitted = together(
+    fitted = collected(
         fit_nuisances(
             **names,
             **drawn,

@@ -42,22 +42,22 @@ def _pairs(rows: pd.DataFrame, error: float) -> pd.DataFrame:
     found = []
     for name, mine in rows.groupby("estimator"):
         agents, value = list(mine["agent"]), mine["estimate"].to_numpy()
-        told = compare(value, np.eye(len(value)) * error**2, np.random.default_rng(0))
+        compared = compare(value, np.eye(len(value)) * error**2, np.random.default_rng(0))
         for a, agent in enumerate(agents):
             for b, other in enumerate(agents):
                 if a != b:
-                    half = told.half_width[a, b]
+                    half = compared.half_width[a, b]
                     found.append(
                         {
                             "estimator": name,
                             "agent": agent,
                             "other": other,
-                            "difference": told.difference[a, b],
-                            "ci_low": told.difference[a, b] - half,
-                            "ci_high": told.difference[a, b] + half,
-                            "std_error": told.std_error[a, b],
-                            "bound": told.most[a, b],
-                            "not_worse": told.not_worse[a],
+                            "difference": compared.difference[a, b],
+                            "ci_low": compared.difference[a, b] - half,
+                            "ci_high": compared.difference[a, b] + half,
+                            "std_error": compared.std_error[a, b],
+                            "bound": compared.most[a, b],
+                            "not_worse": compared.not_worse[a],
                         }
                     )
     columns = ["estimator", "agent", "other", "not_worse", "bound", "std_error"]
@@ -71,7 +71,7 @@ def _tips(rows: pd.DataFrame, gamma: float) -> pd.DataFrame:
     return cheapest.assign(tipping_gamma=gamma, tipping_other="never")
 
 
-def _told(
+def _verdict_on(
     costs: dict[str, float], error: float, gamma: float = 1.8, **changes: Any
 ) -> dict[str, Any]:
     rows = _rows(costs, **changes)
@@ -91,20 +91,20 @@ def _worth(gap: float, error: float) -> float:
 
 def test_a_verdict_that_is_sure_says_what_hidden_causes_would_have_to_do():
     costs = {"dqn": 1.68, "random_90": 1.87, "never": 3.0}
-    found = _told(costs, 0.02, 1.83)
+    found = _verdict_on(costs, 0.02, 1.83)
     assert (found["tipping_gamma"], found["tipping_other"]) == (1.83, "never")
     assert str(found["sentence"]).endswith(
         "effective sample size 400 of 1,000; it would change if hidden causes shifted the odds of "
         "a set by 1.8."
     )
-    assert str(_told(costs, 0.02, np.inf)["sentence"]).endswith(
+    assert str(_verdict_on(costs, 0.02, np.inf)["sentence"]).endswith(
         "; it would not change if hidden causes shifted the odds of a set by 10."
     )
-    assert "hidden" not in str(_told(costs, 2.0)["sentence"])  # chance alone may change it
+    assert "hidden" not in str(_verdict_on(costs, 2.0)["sentence"])  # chance alone may change it
 
 
 def test_a_policy_that_is_cheaper_by_more_than_chance_is_to_be_used():
-    found = _told({"dqn": 1.68, "random_90": 1.87, "never": 3.0}, 0.02)
+    found = _verdict_on({"dqn": 1.68, "random_90": 1.87, "never": 3.0}, 0.02)
     assert (found["agent"], found["runner_up"], found["sure"]) == ("dqn", "random_90", True)
     assert found["not_worse"] == "dqn"
     assert found["difference"] == pytest.approx(0.19)
@@ -134,19 +134,19 @@ def test_a_verdict_is_not_the_best_where_the_interval_to_the_next_crosses_zero()
 
 
 @pytest.mark.parametrize(
-    ("error", "state", "said"),
+    ("error", "state", "text"),
     [
         (0.005, "good_enough", "Good enough: no other policy tried is cheaper than dqn by more"),
         (0.3, "short_list", "Short list: dqn and never may be the best; none is cheaper than dqn"),
     ],
 )
-def test_policies_that_may_both_be_the_best_have_a_bound_and_a_worth_of_knowing(error, state, said):
-    found = _told({"never": 1.001, "dqn": 1.0, "always": 5.0}, error)
+def test_policies_that_may_both_be_the_best_have_a_bound_and_a_worth_of_knowing(error, state, text):
+    found = _verdict_on({"never": 1.001, "dqn": 1.0, "always": 5.0}, error)
     assert (found["agent"], found["runner_up"], found["sure"]) == ("dqn", "never", False)
     assert (found["not_worse"], found["state"]) == ("dqn,never", state)
     assert found["worth"] == pytest.approx(_worth(0.001, error), rel=0.1)
     assert found["bound"] == pytest.approx(2.1 * np.sqrt(2) * error, rel=0.2)
-    assert str(found["sentence"]).startswith(f"Use dqn: 1 euro a case (0.95 to 1.05). {said}")
+    assert str(found["sentence"]).startswith(f"Use dqn: 1 euro a case (0.95 to 1.05). {text}")
 
 
 def test_a_policy_on_too_few_rows_does_not_widen_the_bound():
@@ -182,15 +182,15 @@ def test_a_policy_on_too_few_rows_is_left_out_and_named():
 
 def test_what_nothing_can_read_is_a_verdict_with_its_reason():
     reason = "The propensity is not identified"
-    found = _told({"a": 1.0, "b": 2.0}, 0.1, status="not_identified", reason=reason)
+    found = _verdict_on({"a": 1.0, "b": 2.0}, 0.1, status="not_identified", reason=reason)
     assert (found["agent"], found["estimator"], found["sure"]) == ("", "", False)
     assert found["sentence"] == "Open: The propensity is not identified."
-    thin = _told({"a": 1.0, "b": 2.0}, 0.1, ess=4.0)
+    thin = _verdict_on({"a": 1.0, "b": 2.0}, 0.1, ess=4.0)
     assert "effective sample size is below 30" in str(thin["sentence"])
 
 
 def test_a_single_policy_is_judged_and_not_preferred():
-    found = _told({"a": 1.0}, 0.1)
+    found = _verdict_on({"a": 1.0}, 0.1)
     assert (found["agent"], found["runner_up"], found["state"]) == ("a", "", "open")
     assert str(found["sentence"]).startswith("Only a can be judged: 1 euro a case (0.95 to 1.05)")
 

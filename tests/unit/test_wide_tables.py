@@ -70,8 +70,8 @@ def test_too_many_open_causes_are_no_number(monkeypatch):
     monkeypatch.setattr(chains, "MOST_OPEN_CAUSES", 1)
     events = chain_of(graph_of(LAWS), table(4), np.arange(4))
     last = np.broadcast_to(np.array([False, False, True]), (4, 3))
-    assert np.isnan(events.together(np.arange(4), last)).all()
-    assert np.isfinite(events.together(np.arange(4), ~last)).all()
+    assert np.isnan(events.joint_probability(np.arange(4), last)).all()
+    assert np.isfinite(events.joint_probability(np.arange(4), ~last)).all()
 
 
 @pytest.mark.parametrize("laws", [LAWS, FLAT])
@@ -136,7 +136,7 @@ def test_a_chain_requests_each_law_with_the_causes_that_were_drawn():
     assert (patterns[:, 0] == patterns[:, 1]).all()
     assert (weight == 1).all()
     both = np.ones((1, 2), dtype=bool)
-    assert events.together(np.array([0]), both) == pytest.approx([0.5])
+    assert events.joint_probability(np.array([0]), both) == pytest.approx([0.5])
 
 
 def test_policies_of_few_of_eighty_panels_are_judged_though_no_record_is_complete():

@@ -18,8 +18,8 @@ CASCADE: dict[str, Any] = {"gates": 3, "sets": 12, "price_weights": 12, "linear"
 ERROR, PRICE = 10.0, 1.0
 SHARE = np.array([0.6, 0.3, 0.1])  # of the groups: low, open, high
 RISK = np.array([0.02, 0.5, 0.98])
-TOLD = 0.95  # probability that panel A tells the label of an open unit
-BEST_COST = 0.7 * 0.02 * ERROR + 0.3 * (PRICE + (1 - TOLD) * ERROR)  # A for the open units alone
+ACCURACY = 0.95  # probability that panel A tells the label of an open unit
+BEST_COST = 0.7 * 0.02 * ERROR + 0.3 * (PRICE + (1 - ACCURACY) * ERROR)  # A for open units alone
 
 
 def open_world(n: int, seed: int) -> World:
@@ -27,7 +27,7 @@ def open_world(n: int, seed: int) -> World:
     rng = np.random.default_rng(seed)
     group = rng.choice(3, size=n, p=SHARE)
     label = (rng.random(n) < RISK[group]).astype(np.int64)
-    told = np.where(rng.random(n) < TOLD, label, 1 - label)
+    told = np.where(rng.random(n) < ACCURACY, label, 1 - label)
     tells = np.where(group == 1, told, rng.integers(2, size=n))
     values = np.stack([group, tells, rng.integers(2, size=n)], axis=1).astype(np.float64)
     return of_values(values, np.eye(3, dtype=bool)[1:], label, [PRICE, PRICE])
@@ -69,7 +69,7 @@ def run(policies: Any, world: World) -> Episodes:
     return roll_out(policies, world, uniforms=np.zeros((len(world), world.panels + 1)))
 
 
-def said_ill(episodes: Episodes) -> np.ndarray:
+def verdict_ill(episodes: Episodes) -> np.ndarray:
     """Probability of "ill" at the end of each member's episodes. (K, n)"""
     assert episodes.verdict is not None
     return episodes.verdict[..., 1]

@@ -52,14 +52,14 @@ def half_written(study: Study) -> list[str]:
     return sorted(name for name, content in seen.items() if study.expected.get(name) != content)
 
 
-def said_file(study: Study) -> Path:
+def output_file(study: Study) -> Path:
     """What the last start said: a file, for a pipe that nobody reads would stop it when full."""
-    return study.folder.with_name(f"{study.folder.name}_said.txt")
+    return study.folder.with_name(f"{study.folder.name}_output.txt")
 
 
 def start(study: Study) -> subprocess.Popen[str]:
     """Snakemake in a process group of its own."""
-    with said_file(study).open("w") as stream:
+    with output_file(study).open("w") as stream:
         return subprocess.Popen(
             study.command(),
             cwd=ROOT,
@@ -166,6 +166,6 @@ def disturb(study: Study, kinds: Sequence[str], moments_s: Sequence[float], seed
                 break
     last = start(study)
     last.wait()
-    assert last.returncode == 0, said_file(study).read_text()[-3000:]
+    assert last.returncode == 0, output_file(study).read_text()[-3000:]
     assert visible_files(study.folder) == study.expected
     return hits

@@ -57,9 +57,9 @@ def visit(program: str, folder: Path, size: tuple[int, int]) -> Iterator[Visit]:
         width, height = size
         page = browser.new_page(viewport={"width": width, "height": height})
         made = Visit(page, folder, report, [])
-        page.on("console", lambda said: made.noticed.append(f"{said.type}: {said.text}"))
+        page.on("console", lambda message: made.noticed.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: made.noticed.append(f"error: {error}"))
-        page.on("request", lambda asked: _note_request(made, asked.url))
+        page.on("request", lambda request: _note_request(made, request.url))
         page.goto(report.as_uri())
         page.wait_for_selector("html[data-ready]")
         yield made
@@ -105,7 +105,7 @@ def sorted_column(seen: Visit, table: Embedded, column: str) -> list[float]:
     view = _opened(seen, table)
     _ask_for_all(view)
     view.locator(f'button[data-column="{column}"]').click()
-    place = list(table.told["columns"]).index(column)
+    place = list(table.content["columns"]).index(column)
     cells = view.locator(f"tbody tr td:nth-child({place + 1})")
     found = [cells.nth(k).get_attribute("title") for k in range(cells.count())]
     return [float(value) for value in found if value]
@@ -116,9 +116,9 @@ def count_below(seen: Visit, table: Embedded, column: str, limit: float) -> int:
     view = _opened(seen, table)
     _ask_for_all(view)
     view.locator("input[type=search]").fill(f"{column}<{limit!r}")
-    said = view.locator("[role=status]").inner_text()
+    shown = view.locator("[role=status]").inner_text()
     view.locator("input[type=search]").fill("")
-    return int(said.split(" of ")[0].replace(",", ""))
+    return int(shown.split(" of ")[0].replace(",", ""))
 
 
 def taken_by_slider(seen: Visit, study: str) -> Iterator[tuple[float, dict[str, Any]]]:

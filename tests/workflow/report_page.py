@@ -19,18 +19,18 @@ class Embedded:
     Attributes:
         study: whose part it is in.
         name: in that part.
-        told: as the page has it.
+        content: as the page has it.
         files: of the source, in a folder of results.
     """
 
     study: str
     name: str
-    told: Mapping[str, Any]
+    content: Mapping[str, Any]
     files: tuple[Path, ...]
 
     def frame(self) -> pd.DataFrame:
         """Its cells, None where there is none."""
-        columns = {name: unpacked_column(one) for name, one in self.told["columns"].items()}
+        columns = {name: unpacked_column(one) for name, one in self.content["columns"].items()}
         return pd.DataFrame(columns, dtype=object)
 
     def parquet(self) -> pd.DataFrame:
@@ -52,10 +52,10 @@ def embedded_tables(page: Path, folder: Path) -> Iterator[Embedded]:
     """Every table of a page whose results lie in a folder."""
     for part in document_of(page)["parts"]:
         if part["kind"] == "section":
-            for name, told in part["tables"].items():
-                paths = part["sources"][told["source"]]["paths"]
+            for name, table in part["tables"].items():
+                paths = part["sources"][table["source"]]["paths"]
                 files = tuple(folder / path for path in paths)
-                yield Embedded(part["study"], name, told, files)
+                yield Embedded(part["study"], name, table, files)
 
 
 def _cell(value: Any) -> Any:

@@ -95,18 +95,18 @@ def frugal_here(folder: Path, *words: str) -> Finished:
         return Finished(words, status, out.getvalue())
 
 
-def jobs(said: str) -> dict[str, int]:
+def jobs(output: str) -> dict[str, int]:
     """Rule → number of jobs, from the table that a (dry) run prints first."""
-    table = re.search(r"^job +count\n[- ]+\n(.*?)^total", said, flags=re.DOTALL | re.MULTILINE)
+    table = re.search(r"^job +count\n[- ]+\n(.*?)^total", output, flags=re.DOTALL | re.MULTILINE)
     rows = table[1].split("\n") if table else []
     return {name: int(count) for name, count in (row.split() for row in rows if row)}
 
 
-def printed_command(said: str, start: str, *parts: str) -> str:
+def printed_command(output: str, start: str, *parts: str) -> str:
     """The one printed shell command with that start; several are told apart by words in them."""
     (found,) = [
         line.removeprefix("Shell command: ")
-        for line in said.splitlines()
+        for line in output.splitlines()
         if line.startswith(f"Shell command: {start} ")
         and all(part in shlex.split(line) for part in parts)
     ]

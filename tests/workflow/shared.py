@@ -37,12 +37,12 @@ class Run:
     """A finished run: its folder and all that it printed."""
 
     folder: Path
-    said: str
+    output: str
 
 
 def finished(name: str, base: Path) -> Run:
     """One of `WORDS`, on one core, kept in a folder of finished runs."""
-    said = base / f"{name}.txt"
+    output = base / f"{name}.txt"
 
     def make(folder: Path) -> None:
         folder.mkdir()
@@ -52,9 +52,9 @@ def finished(name: str, base: Path) -> Run:
         environment = terse_environment() if fresh else None
         done = snakemake(folder, *words, configs=files, environment=environment, fresh=fresh)
         assert done.returncode == 0, done.stdout[-5000:]
-        said.write_text(done.stdout, encoding="utf-8")
+        output.write_text(done.stdout, encoding="utf-8")
 
-    return Run(made_once(base / name, make), said.read_text(encoding="utf-8"))
+    return Run(made_once(base / name, make), output.read_text(encoding="utf-8"))
 
 
 def made_once(place: Path, make: Callable[[Path], object]) -> Path:

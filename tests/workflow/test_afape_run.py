@@ -47,7 +47,7 @@ def copied_run(tiny_run, tmp_path):
 
 
 def test_the_run_has_the_jobs_that_the_config_requests_for(tiny_run):
-    assert jobs(tiny_run.said) == {
+    assert jobs(tiny_run.output) == {
         "afape": 1,
         "check_afape": 1,
         "draw_missingness": 1,
@@ -161,7 +161,7 @@ def test_snakemakes_report_is_made_from_the_same_config(tmp_path, tiny_run):
     parts = shlex.split(printed_command(done.stdout, "python -m snakemake"))
     assert [word for word in parts if word.endswith(".yaml")] == [str(TINY), str(overlay)]
     assert {"seed=7", "data_mirror=some folder", "afape", "treatment"} <= {*parts}
-    parts = shlex.split(printed_command(tiny_run.said, "python -m snakemake"))
+    parts = shlex.split(printed_command(tiny_run.output, "python -m snakemake"))
     assert parts[parts.index("--") + 1 :][0] == "afape"
     assert "treatment" not in parts
 
@@ -170,7 +170,7 @@ def test_a_printed_command_makes_the_same_bytes_by_hand(tiny_run, copied_run):
     folder = "results/rollouts/dataset=tiny_world/mechanism=mnar/agent=half"
     before = payloads(copied_run)
     shutil.rmtree(copied_run / folder)
-    command = printed_command(tiny_run.said, "python -m frugal roll_out", "agent=half")
+    command = printed_command(tiny_run.output, "python -m frugal roll_out", "agent=half")
     activated = f'PATH="{BIN}:$PATH"; {command}'
     done = run(["bash", "-c", activated], copied_run)
     assert done.returncode == 0, done.stdout

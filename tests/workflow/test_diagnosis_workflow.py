@@ -49,7 +49,7 @@ def _row_id(folder: Path) -> int:
 
 
 @pytest.fixture(scope="module")
-def asked(finished) -> str:
+def answer(finished) -> str:
     """What is said when a budget is requested, and files on demand of both kinds of policies."""
     wanted = ["choose"]
     for run in FAMILIES.values():
@@ -63,12 +63,12 @@ def asked(finished) -> str:
     return done.stdout
 
 
-def test_a_budget_is_answered(asked):
-    assert "Within 200 USD: policy" in asked
-    assert "families before test units were looked at" in asked
+def test_a_budget_is_answered(answer):
+    assert "Within 200 USD: policy" in answer
+    assert "families before test units were looked at" in answer
 
 
-def test_a_front_of_trees_answers_a_budget(finished, asked):
+def test_a_front_of_trees_answers_a_budget(finished, answer):
     path = finished / f"results/choices/{FAMILIES['cascade']}/budget=200/choice.json"
     choice = json.loads(path.read_text())
     assert (finished / choice["policy"]["file"]).is_file()
@@ -107,7 +107,7 @@ def raw_rows(folder: Path, table: pd.DataFrame) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("own", FAMILIES.values(), ids=FAMILIES)
-def test_the_chosen_policy_is_bundled_and_advises_as_it_was_judged(finished, asked, own):
+def test_the_chosen_policy_is_bundled_and_advises_as_it_was_judged(finished, answer, own):
     """From raw test rows alone, on every one of them."""
     folder = f"results/bundles/{own}/budget=200"
     table = pd.read_parquet(finished / f"results/data/dataset={NAME}/table.parquet")

@@ -17,8 +17,8 @@ import pytest
 from frugal.core.arithmetic import pinned
 from frugal.core.errors import ConfigError, DataError, FrugalError
 from frugal.library import folder as folders
-from frugal.library.asked import ask
 from frugal.library.chain import STEPS
+from frugal.library.question import ask
 
 from tests.workflow import shared
 from tests.workflow.runs import ROOT

@@ -16,14 +16,14 @@ LIMIT = 800
 HUGE = 10**9
 
 
-def at_one_time(said: str) -> list[list[int]]:
+def at_one_time(output: str) -> list[list[int]]:
     """MB of the jobs that ran together, at every start of a job."""
     running: dict[str, int] = {}
     seen = []
     event = (
         r"    jobid: (\d+)$(?:\n    .*)*?\n    resources: .*mem_mb=(\d+)|^Finished jobid: (\d+) "
     )
-    for started, mb, finished in re.findall(event, said, flags=re.MULTILINE):
+    for started, mb, finished in re.findall(event, output, flags=re.MULTILINE):
         if started:
             running[started] = int(mb)
             seen.append(list(running.values()))
@@ -64,7 +64,7 @@ def test_a_step_larger_than_the_machine_is_named_with_what_it_needs(tmp_path):
 
 
 def test_without_a_word_the_limit_is_what_the_machine_has_left(tiny_run):
-    limit = int(re.findall(r"Provided resources: mem_mb=\D*(\d+)", tiny_run.said)[0])
+    limit = int(re.findall(r"Provided resources: mem_mb=\D*(\d+)", tiny_run.output)[0])
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20
     assert 1 <= limit < total
 
@@ -86,10 +86,10 @@ def test_jobs_that_are_submitted_are_not(tmp_path):
 
 
 def test_the_plan_stands_on_the_terminal_once_before_the_first_job(tiny_run):
-    plan = re.findall(r"^Plan: \d+ jobs: .*", tiny_run.said, flags=re.MULTILINE)
+    plan = re.findall(r"^Plan: \d+ jobs: .*", tiny_run.output, flags=re.MULTILINE)
     assert len(plan) == 1
-    assert "  roll_out   " not in tiny_run.said.split("Plan: ")[1]
-    assert tiny_run.said.index("\nPlan: ") < tiny_run.said.index("rule prepare_data:")
+    assert "  roll_out   " not in tiny_run.output.split("Plan: ")[1]
+    assert tiny_run.output.index("\nPlan: ") < tiny_run.output.index("rule prepare_data:")
 
 
 @pytest.fixture(scope="module")
@@ -103,10 +103,10 @@ def paper_run(tmp_path_factory):
 
 
 def test_at_the_papers_scale_the_whole_plan_does_quiet_or_not(paper_run):
-    _, said = paper_run
-    lines = said[said.index("Plan: 1 job: ") :].splitlines()
+    _, output = paper_run
+    lines = output[output.index("Plan: 1 job: ") :].splitlines()
     assert lines[1].startswith("  prepare_data   ")
-    assert said.count("Plan: ") == 1
+    assert output.count("Plan: ") == 1
 
 
 @pytest.mark.parametrize(

@@ -28,15 +28,15 @@ def test_every_number_of_the_page_is_the_tables(tiny_run, page):
     seen = set()
     for one in embedded_tables(page, tiny_run.folder):
         seen.add(one.name)
-        told, stored = one.frame(), one.parquet()
+        shown, stored = one.frame(), one.parquet()
         if one.name == "picks":
-            keys = one.told["keys"]
-            stored = told[keys].merge(stored, on=keys, how="left")[told.columns[:-1]]
-            told = told[told.columns[:-1]]  # without what is worked out
+            keys = one.content["keys"]
+            stored = shown[keys].merge(stored, on=keys, how="left")[shown.columns[:-1]]
+            shown = shown[shown.columns[:-1]]  # without what is worked out
         elif one.name in PARTLY:
-            keys = one.told["keys"]
-            stored = told[keys].merge(stored, on=keys, how="left")[told.columns]
-        pd.testing.assert_frame_equal(told, stored, check_dtype=False, check_exact=True)
+            keys = one.content["keys"]
+            stored = shown[keys].merge(stored, on=keys, how="left")[shown.columns]
+        pd.testing.assert_frame_equal(shown, stored, check_dtype=False, check_exact=True)
     assert {"summary", "verdicts", "picks", "comparisons", "sensitivity"} <= seen
 
 
@@ -66,12 +66,12 @@ def test_steps_are_those_of_the_log(tiny_run, page):
 
 def test_values_of_units_are_those_of_the_table(tiny_run, page):
     parts = document_of(page)["parts"]
-    told = next(one["patients"] for one in parts if one["kind"] == "cases")
+    described = next(one["patients"] for one in parts if one["kind"] == "cases")
     table = pd.read_parquet(
         tiny_run.folder / "results/data/dataset=tiny_world/table.parquet", partitioning=None
     ).set_index("row_id")
-    for name, values in zip(told["columns"], told["values"], strict=True):
-        assert values == table.loc[told["row_id"], name].tolist()
+    for name, values in zip(described["columns"], described["values"], strict=True):
+        assert values == table.loc[described["row_id"], name].tolist()
 
 
 def test_every_file_behind_a_table_is_named_with_its_digest(tiny_run, page):
@@ -98,7 +98,7 @@ def test_the_page_works_in_a_browser_at_two_widths(tiny_run):
     if program is None:
         pytest.skip("there is no headless Chromium here; .ci/run installs one")
 
-    def require(holds: bool, what: str, said: str = "") -> None:
-        assert holds, f"{what}: {said[:1000]}"
+    def require(holds: bool, what: str, output: str = "") -> None:
+        assert holds, f"{what}: {output[:1000]}"
 
     walk(program, tiny_run.folder, None, require)

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.workflow, pytest.mark.trains]
 @pytest.fixture(scope="module")
 def folder(runs):
     done = shared.finished("ten_lines", runs)
-    assert done.said.count("] roll_out") == 4
+    assert done.output.count("] roll_out") == 4
     return done.folder
 
 

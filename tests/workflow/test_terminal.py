@@ -80,18 +80,18 @@ def foreign_runs(folder, with_or_without):
     words = [str(ROOT / "workflow"), with_or_without, *map(str, places)]
     own = TERSE | {"PYTHONHASHSEED": "0"}  # by which Snakemake orders resources
     done = run([sys.executable, "-c", STARTS, *words], folder, own)
-    said = done.stdout.replace(f"/{with_or_without}/", "/")
+    output = done.stdout.replace(f"/{with_or_without}/", "/")
     times = r"(?m)^\[.*\]$|(?<=log/)[\d.T-]+|(?<=Date: |time: ).*|(?<=Workflow ID: ).*"
-    said = re.sub(times, "", said)
+    output = re.sub(times, "", output)
     made = folder.glob(f"{with_or_without}/*/*.txt")
-    return said, {path.relative_to(folder / with_or_without): path.read_bytes() for path in made}
+    return output, {path.relative_to(folder / with_or_without): path.read_bytes() for path in made}
 
 
 def test_workflows_of_others_run_as_without_frugal(tmp_path):
-    said, made = foreign_runs(tmp_path, "with")
-    assert re.findall("ended with .*", said) == ["ended with 0", "ended with 1", "ended with 0"]
+    output, made = foreign_runs(tmp_path, "with")
+    assert re.findall("ended with .*", output) == ["ended with 0", "ended with 1", "ended with 0"]
     assert sorted(made.values()) == [b"1\n", b"70 7\n", b"7200 {a: 3}\n"]
-    assert (said, made) == foreign_runs(tmp_path, "without")
+    assert (output, made) == foreign_runs(tmp_path, "without")
 
 
 def test_a_failing_jobs_sentence_stands_last(tmp_path):
@@ -149,8 +149,8 @@ def test_a_job_without_a_sentence_shows_the_end_of_its_log(tmp_path):
     lines = terminal.Terse()
     failed = {"event": LogEvent.JOB_ERROR, "jobid": 1, "rule_name": "fails", "log": [str(log)]}
     assert lines.format(logging.makeLogRecord(failed)) == "    fails failed"
-    said = lines.format(logging.makeLogRecord({"msg": "Elapsed time: 1 s"}))
-    assert said.endswith(f"Failed: fails\nfirst\nKilled\nlast\n(all of it: {log})")
+    output = lines.format(logging.makeLogRecord({"msg": "Elapsed time: 1 s"}))
+    assert output.endswith(f"Failed: fails\nfirst\nKilled\nlast\n(all of it: {log})")
 
 
 def test_remarks_of_a_finished_step_are_shown_from_its_log(tmp_path):
@@ -166,15 +166,15 @@ def test_remarks_of_a_finished_step_are_shown_from_its_log(tmp_path):
 def test_a_study_ends_with_its_answer(runs):
     """Ten lines of a person's own: a line a step, and the verdict."""
     done = finished("ten_lines", runs)
-    lines = done.said.splitlines()
+    lines = done.output.splitlines()
     steps = [line for line in lines if re.match(r"\[ *\d+ of \d+\] ", line)]
     places = [tuple(map(int, re.findall(r"\d+", line)[:2])) for line in steps]
     total = places[0][1]
     assert places == [(k, total) for k in range(1, total + 1)]
     assert max(map(len, steps)) < 160
-    assert "{" not in done.said
+    assert "{" not in done.output
     verdict = (done.folder / "results/summary/verdict.txt").read_text(encoding="utf-8")
-    assert verdict.strip() in done.said
+    assert verdict.strip() in done.output
     assert lines.index(verdict.splitlines()[0]) > lines.index(steps[-1])
     logs = sorted((done.folder / ".snakemake/log").glob("*.log"))
     assert "Shell command: python -m frugal" in logs[0].read_text(encoding="utf-8")

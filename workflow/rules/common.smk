@@ -95,7 +95,7 @@ def look_over_results():
         moved = [job for job in ours if not elsewhere.isdisjoint(job.output)]
         return moved + unnoticed_changes(ours, surveyed)
 
-    make_again(wanted, beside=MODULE)
+    make_again(wanted, as_module=MODULE)
     for line in surveyed.lines(strict=strict):
         print(line, file=sys.stderr)
 

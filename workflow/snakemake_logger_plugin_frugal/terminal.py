@@ -44,7 +44,7 @@ _QUIET = (
     "Job stats:",
 )
 _AFTER_A_FAILURE = ("Exiting because a job", "WorkflowError:\nAt least one job did not complete")
-_TOLD_OTHERWISE = "RuleException:\nCalledProcessError"  # the job's own words follow
+_REPEATED = "RuleException:\nCalledProcessError"  # the job's own words follow
 _DROPPED = (
     LogEvent.WORKFLOW_STARTED,
     LogEvent.RUN_INFO,
@@ -61,7 +61,7 @@ _SENTENCE = re.compile(r"^frugal [\w ]+: .+", re.MULTILINE)
 _LAST_LINES = 12
 
 
-def said_last(log: Path) -> str:
+def last_message(log: Path) -> str:
     """What a stage said of its mistake; the last lines of its log where it said none."""
     try:
         text = log.read_text(encoding="utf-8", errors="replace")
@@ -82,37 +82,37 @@ class Terse(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The words for a record; none if it is not shown."""
-        event, told = get_event(record), vars(record)
+        event, fields = get_event(record), vars(record)
         if event in _DROPPED:
             if event == LogEvent.RUN_INFO:
-                self.total = _total(told)
+                self.total = _total(fields)
             return ""
         if event == LogEvent.JOB_INFO:
-            return self._begun(told)
+            return self._begun(fields)
         if event == LogEvent.JOB_FINISHED:
-            return self._finished(told)
+            return self._finished(fields)
         if event == LogEvent.JOB_ERROR:
-            return self._failed(told)
-        said = str(record.msg or "")
-        if said.startswith("Complete log(s):"):
-            return f"Log of the run: {said.partition(': ')[2]}"
-        if said.startswith("Elapsed time:"):
-            return "\n".join([said, *self.failed])
-        if said.startswith(_TOLD_OTHERWISE) or (self.failed and said.startswith(_AFTER_A_FAILURE)):
+            return self._failed(fields)
+        text = str(record.msg or "")
+        if text.startswith("Complete log(s):"):
+            return f"Log of the run: {text.partition(': ')[2]}"
+        if text.startswith("Elapsed time:"):
+            return "\n".join([text, *self.failed])
+        if text.startswith(_REPEATED) or (self.failed and text.startswith(_AFTER_A_FAILURE)):
             return ""
-        return "" if said.startswith(_QUIET) and record.levelno < logging.WARNING else said
+        return "" if text.startswith(_QUIET) and record.levelno < logging.WARNING else text
 
-    def _begun(self, told: Mapping[str, Any]) -> str:
-        keys = [str(value).strip("/") for value in dict(told["wildcards"] or {}).values()]
-        name = " ".join([str(told["rule_name"]), *filter(None, keys)])  # of no portion is empty
-        logs = [str(log) for log in told["log"] or () if str(log).endswith(".log")]
-        self.begun[told["jobid"]] = (name, time.monotonic(), logs)
+    def _begun(self, fields: Mapping[str, Any]) -> str:
+        keys = [str(value).strip("/") for value in dict(fields["wildcards"] or {}).values()]
+        name = " ".join([str(fields["rule_name"]), *filter(None, keys)])  # of no portion is empty
+        logs = [str(log) for log in fields["log"] or () if str(log).endswith(".log")]
+        self.begun[fields["jobid"]] = (name, time.monotonic(), logs)
         place = f"[{len(self.begun):>{len(str(self.total))}} of {self.total}]"
         return f"{place} {name}{f'  ({logs[0]})' if logs else ''}"
 
-    def _finished(self, told: Mapping[str, Any]) -> str:
+    def _finished(self, fields: Mapping[str, Any]) -> str:
         name, start, logs = self.begun.get(
-            told.get("job_id", told.get("jobid", -1)), ("", time.monotonic(), [])
+            fields.get("job_id", fields.get("jobid", -1)), ("", time.monotonic(), [])
         )
         words = [line for log in logs for line in _remarks(Path(log))]
         took = time.monotonic() - start
@@ -120,11 +120,13 @@ class Terse(logging.Formatter):
             words.append(f"    {name} took {took // 60:.0f} min {took % 60:.0f} s")
         return "\n".join(words)
 
-    def _failed(self, told: Mapping[str, Any]) -> str:
-        name = self.begun.get(told["jobid"], (str(told["rule_name"]), 0.0, []))[0]
-        said = [said_last(Path(log)) for log in told["log"] or () if str(log).endswith(".log")]
-        words = "\n".join(filter(None, said)) or "it left no words"
-        logs = ", ".join(str(log) for log in told["log"] or () if str(log).endswith(".log"))
+    def _failed(self, fields: Mapping[str, Any]) -> str:
+        name = self.begun.get(fields["jobid"], (str(fields["rule_name"]), 0.0, []))[0]
+        messages = [
+            last_message(Path(log)) for log in fields["log"] or () if str(log).endswith(".log")
+        ]
+        words = "\n".join(filter(None, messages)) or "it left no words"
+        logs = ", ".join(str(log) for log in fields["log"] or () if str(log).endswith(".log"))
         self.failed.append(f"\nFailed: {name}\n{words}\n(all of it: {logs})")
         return f"    {name} failed"
 
@@ -137,10 +139,10 @@ def _remarks(log: Path) -> list[str]:
     return [line for line in lines if line.startswith("Frugal: ")]
 
 
-def _total(told: Mapping[str, Any]) -> int:
+def _total(fields: Mapping[str, Any]) -> int:
     """Number of steps, from what Snakemake says before the first."""
-    found = re.search(r"^total\s+(\d+)", str(told.get("msg", "")), re.MULTILINE)
-    return int(found[1]) if found else int((told.get("stats") or {}).get("total", 0))
+    found = re.search(r"^total\s+(\d+)", str(fields.get("msg", "")), re.MULTILINE)
+    return int(found[1]) if found else int((fields.get("stats") or {}).get("total", 0))
 
 
 class Lines(logging.StreamHandler):

@@ -46,7 +46,7 @@ def test_a_cause_that_the_graph_lacks_is_found_and_named(kind, wrong, words):
     assert np.mean(named) > 0.9
 
 
-def test_panels_that_are_always_missing_together_need_an_edge():
+def test_panels_that_always_lack_the_same_rows_need_an_edge():
     table, observed = records(np.random.default_rng(0), 800, "tube")
     causes = {"A": {"values": ["x0"]}, "B": {"values": ["x0"]}}
     found = checked_graph(table, observed, causes, np.random.default_rng(1))

@@ -16,7 +16,7 @@ from frugal.core.errors import DataError
 from frugal.core.rows import FrameRows, Partitions
 from frugal.core.streams import Streams
 from frugal.results.files import payload_bytes
-from frugal.results.replacing import together
+from frugal.results.replacing import collected
 from frugal.studies.afape.stages.estimates import estimate_costs, fit_nuisances, join_seeds
 from frugal.studies.afape.stages.records import check_graph, impute_features
 
@@ -53,7 +53,7 @@ class _Scenario:
         return Context(settings, streams)
 
     def imputed(self, portion: Portion) -> dict[str, pd.DataFrame]:
-        return together(
+        return collected(
             impute_features(
                 **self.stored,
                 masks=self.drawn["masks"],
@@ -63,7 +63,7 @@ class _Scenario:
         )
 
     def played(self, agent: str, imputed: Mapping[str, Any], portion: Portion) -> dict[str, Any]:
-        return together(
+        return collected(
             roll_out(
                 **self.stored,
                 **self.drawn,
@@ -91,7 +91,7 @@ class _Scenario:
         episodes = _partitions(folders, blocked), _partitions(folders, worlds)
         given = {**self.stored, **self.drawn, "portion": portion}
         settings = {**NUISANCE, "agents": AGENTS, "filed": []}
-        nuisances = together(
+        nuisances = collected(
             fit_nuisances(
                 **given, blocked=episodes[0], context=self.common("fit_nuisances", settings)
             )
@@ -157,7 +157,7 @@ def _chained(parts: list[Partitions]) -> Partitions:
     ("source", "kind", "rows"),
     [("induced", "plain", BLOCK), ("own", "clusters", BLOCK), ("own", "plain", N)],
 )
-def test_portions_together_are_what_one_job_makes(monkeypatch, source, kind, rows):
+def test_all_portions_are_what_one_job_makes(monkeypatch, source, kind, rows):
     monkeypatch.setattr(blocks, "BLOCK_ROWS", rows)
     scenario = _Scenario(source, belonging(kind))
     one = scenario.of_seeds(None, (None,))["tables"]

@@ -146,11 +146,11 @@ def run_fold(planned: DadiStudy, fold: int, stored: Mapping[str, Any]) -> dict[s
 def summarised(folds: Mapping[int, Mapping[str, Any]]) -> dict[str, pd.DataFrame]:
     """The summary of several folds, read as Snakemake's files are."""
 
-    def together(name: str) -> pd.DataFrame:
+    def joined(name: str) -> pd.DataFrame:
         frames = [made[name].assign(dataset="loans", fold=str(k)) for k, made in folds.items()]
         return pd.concat(frames, ignore_index=True)
 
-    tables = {name: together(name) for name in ("scores", "selection", "singles", "audit")}
+    tables = {name: joined(name) for name in ("scores", "selection", "singles", "audit")}
     return summarise_dadi(
         **tables, context=Context(study().summary_settings(), Streams(1, "summarise_dadi", {}))
     )

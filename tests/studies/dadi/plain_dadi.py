@@ -24,22 +24,22 @@ def _head(width: int, hidden: int, out: int) -> nn.Sequential:
 class PlainNetworks(nn.Module):
     """Encoder, classifier and policy; encoder and adversary of its own.
 
-    An adversary that is `told` the label has it as one more input; the classifier has a 0 there.
+    An adversary of `reads_label` has the label as one more input; the classifier has a 0 there.
     """
 
-    def __init__(self, columns, panels, hidden, width, steps, head, *, told=False):
+    def __init__(self, columns, panels, hidden, width, steps, head, *, reads_label=False):
         super().__init__()
         self.encoder = PlainSetEncoder(columns, hidden, width, steps)
         self.other_encoder = PlainSetEncoder(columns, hidden, width, steps)
-        self.told = told
-        self.classifier, self.adversary = (_head(width + told, head, 1) for _ in range(2))
+        self.reads_label = reads_label
+        self.classifier, self.adversary = (_head(width + reads_label, head, 1) for _ in range(2))
         self.policy = _head(width, head, panels + 1)
 
     def forward(self, values, member, label):
         """Q (m, a + 1), log-odds of the label (m,), log-odds of the sensitive attribute (m,)."""
         encoding, other = self.encoder(values, member), self.other_encoder(values, member)
         q = self.policy(encoding)
-        if self.told:
+        if self.reads_label:
             encoding = torch.cat((encoding, torch.zeros_like(label)[:, None]), dim=1)
             other = torch.cat((other, label[:, None]), dim=1)
         return q, self.classifier(encoding).squeeze(1), self.adversary(other).squeeze(1)
@@ -48,8 +48,8 @@ class PlainNetworks(nn.Module):
 class PlainDadi:
     """Joint training of one learner.
 
-    `weights` tell the objective, with `told` (whether the adversary reads the label); `prices` are
-    what each decision costs in nats, "stop" last.
+    `weights` and `reads_label`, whether the adversary reads the label, define the objective;
+    `prices` are what each decision costs in nats, "stop" last.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class PlainDadi:
         weights,
         gamma,
         *,
-        told=False,
+        reads_label=False,
         reward="difference",
         prices=None,
         **settings,
@@ -79,7 +79,9 @@ class PlainDadi:
             settings["processing_steps"],
             settings["head"],
         )
-        self.networks, self.target = (PlainNetworks(*shape, told=told) for _ in range(2))
+        self.networks, self.target = (
+            PlainNetworks(*shape, reads_label=reads_label) for _ in range(2)
+        )
         self.reward = reward
         self.prices = torch.zeros(self.panels + 1) if prices is None else prices
         self.target.load_state_dict(self.networks.state_dict())

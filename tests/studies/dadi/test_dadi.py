@@ -144,7 +144,7 @@ def test_lockstep_training_equals_a_plain_learner_with_the_same_draws(
             target_every=5,
             returns=returns,
             reward=reward,
-            told=s.adversary_reads_label,
+            reads_label=s.adversary_reads_label,
             prices=s.cost_weight * cost,
         )
         for _, leaf, source in _pairs(learner.networks, stack.views, k, 2):

@@ -38,11 +38,11 @@ SETTINGS = DadiSettings(
 )
 
 
-def _loans(rng, *, attribute_tells):
+def _loans(rng, *, attribute_predicts):
     """A fair feature, an unfair one, a category, and a telltale that is fair in category 0 only."""
     n = UNITS + TEST
     sensitive = rng.integers(2, size=n)
-    shift = 2.0 * sensitive - 1 if attribute_tells else np.zeros(n)
+    shift = 2.0 * sensitive - 1 if attribute_predicts else np.zeros(n)
     category = rng.integers(2, size=n)
     fair = rng.normal(size=n)
     own, other = rng.normal(size=(2, n))
@@ -82,7 +82,7 @@ def test_unfair_features_are_avoided_when_fairness_counts_and_taken_when_it_does
     (standard deviation of this mean 0.045). Five of the 12 found the telltale's use: ten learners
     all miss it once in 200 trials.
     """
-    values, label, sensitive, category = _loans(np.random.default_rng(1), attribute_tells=True)
+    values, label, sensitive, category = _loans(np.random.default_rng(1), attribute_predicts=True)
     category = category[UNITS:]
 
     def finds_the_use_of_the_telltale(seed: int) -> bool:
@@ -103,7 +103,7 @@ def test_an_independent_attribute_leaves_no_gap():
 
     That holds of every learner, so a third of the training suffices.
     """
-    values, label, sensitive, _ = _loans(np.random.default_rng(2), attribute_tells=False)
+    values, label, sensitive, _ = _loans(np.random.default_rng(2), attribute_predicts=False)
     short: dict[str, Any] = {
         "iterations": 500,
         "exploration_iterations": 250,

@@ -13,7 +13,7 @@ from frugal.core.schema_check import read_yaml
 from frugal.core.stored import StoredArrays
 from frugal.core.streams import Streams
 from frugal.data.description import load_description
-from frugal.results.replacing import Growing, together
+from frugal.results.replacing import Growing, collected
 from frugal.studies.diagnosis.spec import DiagnosisStudy
 from frugal.studies.diagnosis.stages.beliefs import (
     apply_bayes_rule,
@@ -103,7 +103,7 @@ def run(stage, settings, wildcards, **inputs):
     """A stage as the command line calls it."""
     streams = Streams(7, stage.__name__, {"dataset": NAME, **wildcards})
     made: Any = stage(context=Context(settings or {}, streams), **inputs)
-    return together(cast(Growing, made)) if inspect.isgenerator(made) else made
+    return collected(cast(Growing, made)) if inspect.isgenerator(made) else made
 
 
 def keyed(frame: pd.DataFrame, run_of: tuple[str, str, str, str]) -> pd.DataFrame:

@@ -59,7 +59,7 @@ def test_certain_and_wrong_is_a_finite_loss():
     assert belief_scores(np.array([0, 1]), np.array([[1.0, 1.0]]))["log_loss"][0] < 11
 
 
-def test_groups_have_as_many_units_and_equal_beliefs_stay_together():
+def test_groups_have_as_many_units_and_equal_beliefs_share_one():
     rng = np.random.default_rng(7)
     label, belief = believed(rng, 1_000, 1.0)
     table = reliability(label, belief, bins=10, level=0.95)

@@ -13,7 +13,7 @@ N = 400
 ILL = np.arange(N) % 4 == 0
 
 
-def said(wrong: int, start: int = 0) -> np.ndarray:
+def miss(wrong: int, start: int = 0) -> np.ndarray:
     """Verdicts that miss so many units, from one on."""
     found = ILL.copy()
     found[start : start + wrong] = ~found[start : start + wrong]
@@ -62,7 +62,7 @@ def pooled(**of: list[float]) -> pd.DataFrame:
 def test_pooled_predictions_count_before_validation_units():
     """The first is better on validation, the second on far more units out of fold."""
     scores, outcomes = frames(
-        {"lucky": [(1.0, said(10), said(40))], "sound": [(1.0, said(20), said(20))]}
+        {"lucky": [(1.0, miss(10), miss(40))], "sound": [(1.0, miss(20), miss(20))]}
     )
     found = candidates(scores, pooled(lucky=[0.6], sound=[0.7]), budget=2.0, score="f1")
     assert [one.family for one in found] == ["lucky", "sound"]
@@ -74,7 +74,7 @@ def test_pooled_predictions_count_before_validation_units():
 
 
 def test_of_a_family_the_best_pooled_policy_within_the_budget_is_taken():
-    three = [(1.0, said(k), said(k)) for k in (30, 20, 10)]
+    three = [(1.0, miss(k), miss(k)) for k in (30, 20, 10)]
     scores, _ = frames({"trees": three})
     told = pooled(trees=[0.5, 0.7, 0.9]).assign(cost=[1.0, 2.0, 3.0])
     assert candidates(scores, told, budget=2.5, score="f1")[0].key == ("trees", "trees", 1)
@@ -87,7 +87,7 @@ def test_of_a_family_the_best_pooled_policy_within_the_budget_is_taken():
 def test_the_price_of_all_panels_is_within_a_budget_of_all_of_it():
     """A mean of sums of prices misses the sum in its last digit, at any size of prices."""
     for unit in (1.0, 1e7, 1e-7):
-        scores, _ = frames({"trees": [(unit * (0.1 + 0.2), said(1), said(1))]})
+        scores, _ = frames({"trees": [(unit * (0.1 + 0.2), miss(1), miss(1))]})
         assert len(candidates(scores, None, budget=unit * 0.3, score="f1")) == 1
         with pytest.raises(ConfigError, match="no solution costs at most"):
             candidates(scores, None, budget=unit * 0.2999999, score="f1")
@@ -97,7 +97,7 @@ def test_the_price_of_all_panels_is_within_a_budget_of_all_of_it():
 def test_validation_alone_takes_the_lead_beyond_a_standard_error(wrong, first):
     """Two units of difference are within one standard error, eighteen are not."""
     scores, outcomes = frames(
-        {"trees": [(1.0, said(20), said(20))], "network": [(1.0, said(wrong, 200), said(20))]}
+        {"trees": [(1.0, miss(20), miss(20))], "network": [(1.0, miss(wrong, 200), miss(20))]}
     )
     found = candidates(scores, pooled(trees=[0.7]), budget=2.0, score="f1")
     assert leading(found, outcomes, score="f1") == first
@@ -106,16 +106,16 @@ def test_validation_alone_takes_the_lead_beyond_a_standard_error(wrong, first):
 def test_all_are_compared_on_the_same_test_units():
     scores, outcomes = frames(
         {
-            "good": [(1.0, said(20), said(20))],
-            "alike": [(1.0, said(20), said(22))],
-            "bad": [(1.0, said(20), said(120))],
+            "good": [(1.0, miss(20), miss(20))],
+            "alike": [(1.0, miss(20), miss(22))],
+            "bad": [(1.0, miss(20), miss(120))],
         }
     )
     found = candidates(scores, None, budget=2.0, score="f1")
     table = compared(found, 0, outcomes, score="f1", rng=np.random.default_rng(0))
     assert table["not_worse"].tolist() == [True, True, False]
     assert table["less"].tolist() == pytest.approx(
-        [0.0, f1(said(20)) - f1(said(22)), f1(said(20)) - f1(said(120))]
+        [0.0, f1(miss(20)) - f1(miss(22)), f1(miss(20)) - f1(miss(120))]
     )
     assert (table["low"] < table["test"]).all()
     assert (table["test"] < table["high"]).all()
@@ -128,7 +128,7 @@ def test_all_are_compared_on_the_same_test_units():
 
 
 def test_effects_are_derivatives_by_the_weight_of_a_unit():
-    label, verdict = ILL.astype(int), said(30)[None].astype(int)
+    label, verdict = ILL.astype(int), miss(30)[None].astype(int)
     for score in ("f1", "am"):
         value, effect = score_effects(label, verdict, score=score)
         for unit in (0, 1, 100):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.oracles.diagnosis_counts import counted_scores
 
 
-def said_by(label: np.ndarray, rng: np.random.Generator, learners: int = 3):
+def random_verdicts(label: np.ndarray, rng: np.random.Generator, learners: int = 3):
     """Diagnosis, probability (with ties) and cost of a few methods that know something."""
     score = 0.3 * label + 0.7 * rng.random((learners, len(label)))
     probability = np.round(np.clip(score, 0, 1), 1)
@@ -23,7 +23,7 @@ def test_every_score_equals_the_count_of_units(seed, n):
     rng = np.random.default_rng(seed)
     label = rng.integers(0, 2, n)
     label[:2] = [0, 1]
-    diagnosis, probability, cost = said_by(label, rng)
+    diagnosis, probability, cost = random_verdicts(label, rng)
     diagnosis[:, :2] = [0, 1]  # no score is undefined
     frame = diagnosis_scores(label, diagnosis, probability, cost)
     for k in range(len(diagnosis)):
@@ -39,7 +39,7 @@ def test_every_score_equals_the_count_of_units(seed, n):
 def test_errors_agree_with_those_of_resampling():
     rng = np.random.default_rng(0)
     label = (rng.random(1500) < 0.15).astype(int)
-    diagnosis, probability, cost = said_by(label, rng, learners=1)
+    diagnosis, probability, cost = random_verdicts(label, rng, learners=1)
     frame = diagnosis_scores(label, diagnosis, probability, cost).iloc[0]
     intervals = score_intervals(
         label,
@@ -104,7 +104,7 @@ def test_what_is_not_defined_is_not_a_number():
 def test_order_of_units_does_not_matter():
     rng = np.random.default_rng(2)
     label = np.r_[1, 0, rng.integers(0, 2, 40)]
-    diagnosis, probability, cost = said_by(label, rng)
+    diagnosis, probability, cost = random_verdicts(label, rng)
     order = rng.permutation(len(label))
     one = diagnosis_scores(label, diagnosis, probability, cost)
     other = diagnosis_scores(

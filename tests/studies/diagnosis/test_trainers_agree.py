@@ -22,7 +22,7 @@ from frugal.core.streams import Streams
 from frugal.core.world import World
 from frugal.data.tables import table_from_frames
 from frugal.learn.imputers.mean import MeanImputer
-from frugal.results.replacing import together
+from frugal.results.replacing import collected
 from frugal.studies.diagnosis import lockstep_ppo
 from frugal.studies.diagnosis.frames import rewards_of, scaled_task
 from frugal.studies.diagnosis.lockstep_ppo import ActorCritic
@@ -58,7 +58,7 @@ def halves() -> tuple[Problem, Problem]:
     """Every second aspirate to learn from, the others to judge on."""
     path = ROOT / "config/datasets/breast_cancer_diagnosis.yaml"
     streams = Streams(7, "prepare_data", {"dataset": "breast_cancer_diagnosis"})
-    made = together(prepare_data(description=path, context=Context({}, streams)))
+    made = collected(prepare_data(description=path, context=Context({}, streams)))
     data, _ = table_from_frames(made["table"], made["catalogue"])
     imputer = MeanImputer(fit_scaling(data.values))
     task, _ = scaled_task(data)

@@ -121,7 +121,7 @@ def require_near_best(learn: Callable[..., Learned], settings: dict[str, Any], o
     world, new = cases.open_world(3000, 0), cases.open_world(3000, 1)
     made = learn(folded(world), cases.objective("cost", world), settings, np.array([np.inf]))
     episodes = cases.run(read_back(made, world, output), new)
-    wrong = (cases.said_ill(episodes)[0] > 0.5) != (new.label == 1)
+    wrong = (cases.verdict_ill(episodes)[0] > 0.5) != (new.label == 1)
     assert episodes.cost[0].mean() + cases.ERROR * wrong.mean() < cases.BEST_COST + 0.1
     open_units = new.values[:, 0] == 1
     assert episodes.acquired[0, open_units, 0].mean() > 0.95
@@ -135,8 +135,8 @@ def require_alike_in_batches(made: Learned, world: World, output: Any) -> None:
     parts = [cases.run(again, world.take(np.arange(k, min(k + 7, 90)))) for k in starts]
     acquired = np.concatenate([one.acquired for one in parts], axis=1)
     np.testing.assert_array_equal(acquired, whole.acquired[:, :90])
-    verdict = np.concatenate([cases.said_ill(one) for one in parts], axis=1)
-    np.testing.assert_array_equal(verdict, cases.said_ill(whole)[:, :90])
+    verdict = np.concatenate([cases.verdict_ill(one) for one in parts], axis=1)
+    np.testing.assert_array_equal(verdict, cases.verdict_ill(whole)[:, :90])
 
 
 def require_same(

@@ -38,7 +38,7 @@ def test_values_are_the_enumerated_information_of_each_panel_in_every_state():
     training.run()
     both = (training.predictor, training.chooser)  # of one network, which stands for both
     twice = [{k: v.repeat(2, 1, 1) for k, v in one.views.items()} for one in both]
-    learnt = believers.beside("values", *map(FlatParameters.of, twice))
+    learnt = believers.with_chooser("values", *map(FlatParameters.of, twice))
     acquired, values = networks.states()
     read = learnt.believer.reads.read(values).astype(np.float32)
     told = learnt.margins(0, read, acquired, np.ones_like(acquired)) * np.array(cases.CELL_PRICE)

@@ -39,7 +39,7 @@ def test_it_picks_the_most_informative_panel_less_its_price_in_every_state():
     rngs = np.random.default_rng(0).spawn(3)
     training = GdfsTraining(units, believers.parameters(1), [NATS_PER_PRICE] * 2, [0, 1], how, rngs)
     training.run()
-    learnt = believers.beside("logits", training.predictor, training.chooser)
+    learnt = believers.with_chooser("logits", training.predictor, training.chooser)
     acquired, values = networks.states()
     read = learnt.believer.reads.read(values).astype(np.float32)
     margin = learnt.margins(0, read, acquired, np.ones_like(acquired))

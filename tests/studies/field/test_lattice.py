@@ -14,7 +14,7 @@ from frugal.studies.field.policies.lattice import (
 )
 
 from tests.unit import tree_agent_cases as cases
-from tests.unit.tree_agent_cases import run, said_ill
+from tests.unit.tree_agent_cases import run, verdict_ill
 
 pytestmark = pytest.mark.trains
 
@@ -41,7 +41,7 @@ def test_its_cost_is_that_of_exact_dynamic_programming(cheapest):
     policies, made = cheapest
     world, best = cases.cell_world(N, 1), cases.best_cell_cost()
     episodes = run(policies, world)
-    said = said_ill(episodes)[0] > 0.5
+    said = verdict_ill(episodes)[0] > 0.5
     risk = cases.cell_risk(world.values.astype(int))
     cost = episodes.cost[0] + cases.ERROR * np.where(said, 1 - risk, risk)
     error = 4 * cost.std() / N**0.5
@@ -57,7 +57,7 @@ def test_a_front_pays_no_more_than_its_budgets_and_gains_with_them():
     policies, made = policies_on(world, "f1", budgets)
     new = cases.cell_world(N, 2)
     episodes = run(policies, new)
-    said, ill = said_ill(episodes) > 0.5, new.label == 1
+    said, ill = verdict_ill(episodes) > 0.5, new.label == 1
     f1 = 2 * (said & ill).sum(axis=1) / (said.sum(axis=1) + ill.sum())
     price = episodes.cost.mean(axis=1)
     assert len(f1) >= 3
@@ -97,7 +97,7 @@ def test_stored_lattices_read_back_act_alike_and_spoilt_ones_are_refused(cheapes
     world, layout = cases.cell_world(500, 3), cases.layout_of(cases.cell_world(10, 0))
     again = LatticePolicies.from_arrays(policies.to_arrays(), layout)
     np.testing.assert_array_equal(run(policies, world).acquired, run(again, world).acquired)
-    np.testing.assert_array_equal(said_ill(run(policies, world)), said_ill(run(again, world)))
+    np.testing.assert_array_equal(verdict_ill(run(policies, world)), verdict_ill(run(again, world)))
     arrays = dict(made.arrays)
     first = arrays["sets"].copy()
     first[0] = True

@@ -25,14 +25,14 @@ DQN |= {"memory": 10000, "learning_starts": 500, "transitions_per_update": 8, "t
 DQN |= {"exploration_share": 0.5, "epsilon_first": 1.0, "epsilon_last": 0.5}
 DQN |= {"max_gradient_norm": 10.0, "episodes": 64, "transitions": 20000}
 OWN: dict[str, Any] = {"copies": 4, "dqn": DQN, "levels": 8}
-TOLD = 0.9
+ACCURACY = 0.9
 
 
 def priced_world(n: int, seed: int) -> World:
     """Of group 1 panels A and B tell the same, B at twice the price; of group 0 nothing tells."""
     rng = np.random.default_rng(seed)
     group, label = rng.integers(2, size=(2, n))
-    shown = np.where(rng.random(n) < TOLD, label, 1 - label)
+    shown = np.where(rng.random(n) < ACCURACY, label, 1 - label)
     shown = np.where(group == 1, shown, rng.integers(2, size=n))
     values = np.stack([group, shown, shown], axis=1).astype(np.float64)
     return cases.of_values(values, np.eye(3, dtype=bool)[1:], label, [1.0, 2.0])
@@ -53,7 +53,7 @@ def test_values_are_changes_of_probabilities_per_price(front):
     policies, _ = front
     values = np.array([[0, np.nan, np.nan], [1, np.nan, np.nan]], dtype=np.float32)
     found = policies.values(values, np.zeros((2, 2), dtype=bool))
-    change = 2 * (TOLD - 0.5)
+    change = 2 * (ACCURACY - 0.5)
     np.testing.assert_allclose(found[1], [1.5 * change, 0.75 * change], atol=0.1)
     assert np.abs(found[0]).max() < 0.15
     np.testing.assert_allclose(relative_price(np.array([1.0, 2.0, 0.0])), [2 / 3, 4 / 3, 1])

@@ -100,7 +100,7 @@ def test_models_refuse_before_they_allocate():
 
 
 @pytest.mark.parametrize(
-    ("action", "outcome", "said"),
+    ("action", "outcome", "message"),
     [
         ([[0, 0]], [[1, 1]], "same action twice"),
         ([[-1, 0]], [[-1, 1]], "follows an empty one"),
@@ -109,8 +109,8 @@ def test_models_refuse_before_they_allocate():
         ([[0, 1]], [[0, 3]], "outcome of the trials is outside -1 … 2"),
     ],
 )
-def test_records_that_cannot_be_are_refused(action, outcome, said):
-    with pytest.raises(DataError, match=said):
+def test_records_that_cannot_be_are_refused(action, outcome, message):
+    with pytest.raises(DataError, match=message):
         TrialRecords(np.zeros(1, dtype=int), np.array(action), np.array(outcome), 1, 2, 3)
 
 
@@ -170,12 +170,12 @@ def test_near_optimal_allows_for_the_slack():
 def test_units_must_fit_the_policy():
     policy = constrained(arbitrary(0, k=3))
     zero = np.zeros(2, dtype=int)
-    for context, outcome, said in [
+    for context, outcome, message in [
         (zero, np.zeros((2, 4), dtype=int), "4 outcomes each, the policy has 3"),
         (zero, np.full((2, 3), 3), "allowed 0 … 2"),
         (zero + 2, np.zeros((2, 3), dtype=int), "the policy has 0 … 1"),
     ]:
-        with pytest.raises(DataError, match=said):
+        with pytest.raises(DataError, match=message):
             play_policy(policy, context=context, outcome=outcome)
 
 

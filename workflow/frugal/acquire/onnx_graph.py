@@ -129,7 +129,7 @@ class GraphNode:
         axes = self.graph.constant(np.array([0]))
         return self.graph.op("Squeeze", [self, axes], self.kind)
 
-    def beside(self, *others: "GraphNode") -> "GraphNode":
+    def concat(self, *others: "GraphNode") -> "GraphNode":
         """Joined along the last axis."""
         return self.graph.op("Concat", [self, *others], self.kind, axis=-1)
 
@@ -315,7 +315,7 @@ class GraphOutputs:
 
 def two(ill: GraphNode) -> GraphNode:
     """Both class probabilities. (m, 1) → (m, 2)"""
-    return (ill * -1.0 + 1.0).beside(ill)
+    return (ill * -1.0 + 1.0).concat(ill)
 
 
 def mean(parts: Sequence[GraphNode]) -> GraphNode:

@@ -95,25 +95,25 @@ class PolicyStates:
         """Action probabilities. (m, a + 1)"""
         if isinstance(self.policy, ReadingPolicy):
             inputs = self._reading(self.policy), self.acquired, available
-            return self._together(self.policy.decide, *inputs)
+            return self._batched(self.policy.decide, *inputs)
         if isinstance(self.policy, RowPolicy):
             row_id = self.world.row_id[self.row]
             return self.policy.law_of_rows(row_id, self.acquired, available)
         inputs = self._values(), self.acquired, available
-        return self._together(self.policy.action_probabilities, *inputs)
+        return self._batched(self.policy.action_probabilities, *inputs)
 
     def verdict(self) -> np.ndarray | None:
         """Class probabilities if the episodes ended here; None without. (m, k)"""
         if isinstance(self.policy, ReadingPolicy):
-            return self._together(self.policy.conclude, self._reading(self.policy), self.acquired)
-        return self._together(self.policy.predict, self._values(), self.acquired)
+            return self._batched(self.policy.conclude, self._reading(self.policy), self.acquired)
+        return self._batched(self.policy.predict, self._values(), self.acquired)
 
     def probability(self) -> np.ndarray | None:
         """Class probabilities where it may go on; None without. (m, k)"""
         if isinstance(self.policy, ReadingPolicy):
-            return self._together(self.policy.believe, self._reading(self.policy), self.acquired)
+            return self._batched(self.policy.believe, self._reading(self.policy), self.acquired)
         if believe := self.policy.traits.believe:
-            return self._together(believe, self._values(), self.acquired)
+            return self._batched(believe, self._values(), self.acquired)
         return self.verdict()
 
     def scores(self, available: np.ndarray) -> np.ndarray | None:
@@ -122,8 +122,8 @@ class PolicyStates:
         if weigh is None:
             return None
         if isinstance(self.policy, ReadingPolicy):
-            return self._together(weigh, self._reading(self.policy), self.acquired, available)
-        return self._together(weigh, self._values(), self.acquired, available)
+            return self._batched(weigh, self._reading(self.policy), self.acquired, available)
+        return self._batched(weigh, self._values(), self.acquired, available)
 
     def _values(self) -> np.ndarray:
         if self.policy.traits.reads_values:
@@ -135,7 +135,7 @@ class PolicyStates:
             return self.states.encode(self.row, self.acquired)
         return policy.read(self.world.visible(self.row, self.acquired), self.acquired)
 
-    def _together(self, ask: Callable[..., Any], *parts: np.ndarray) -> Any:
+    def _batched(self, ask: Callable[..., Any], *parts: np.ndarray) -> Any:
         """One call for all members, on arrays with a leading axis K. (m, …)"""
         if self.member is None or self.policy.members == 1:
             answer = ask(*(part[None] for part in parts))

@@ -393,10 +393,10 @@ def wide_propensity_and_chance(
     """
     needed, every = target | s, np.ones_like(target)
     unhindered = terminal_set_probability(policy, world, target=target)
-    complete = missingness.together(rows, every)
+    complete = missingness.joint_probability(rows, every)
     result = np.where(unhindered == 0, 0.0, np.nan)
     chance = np.full(len(target), np.nan)
-    has_needed = missingness.together(rows, needed)
+    has_needed = missingness.joint_probability(rows, needed)
     sure = policy.traits.consistent & (unhindered == 1) & np.isfinite(has_needed)
     result[sure], chance[sure] = complete[sure] / has_needed[sure], has_needed[sure]
     left = np.flatnonzero(~sure & (unhindered > 0))
@@ -426,7 +426,7 @@ def _each(
     for j in range(needed.shape[1]):
         only = np.zeros_like(needed)
         only[:, j] = True
-        result[:, j] = np.where(needed[:, j], 1.0, missingness.together(rows, only))
+        result[:, j] = np.where(needed[:, j], 1.0, missingness.joint_probability(rows, only))
     return result
 
 

@@ -43,7 +43,7 @@ class StoredRecords:
         seeds: Sequence[int] | None = None,
     ) -> None:
         self.table = table if isinstance(table, StoredTable) else StoredTable(table, catalogue)
-        self._masks, self._graph, self._asked = rows_of(masks), graph, seeds
+        self._masks, self._graph, self._only = rows_of(masks), graph, seeds
         if graph is not None and identification is not None:
             require_graph(graph, identification, self.table.layout)
         self._places = slices_of(self._masks, self.table.counts(), "masks")
@@ -59,8 +59,8 @@ class StoredRecords:
             return self._whole
         masks = self._masks.read(self._places[number])
         require_masks(masks, self.table.block(number).table)
-        if self._asked is not None:
-            masks = masks[masks["seed"].isin(self._asked)].reset_index(drop=True)
+        if self._only is not None:
+            masks = masks[masks["seed"].isin(self._only)].reset_index(drop=True)
         if len(self._places) == 1:
             self._whole = masks
         return masks
@@ -69,8 +69,8 @@ class StoredRecords:
     def seeds(self) -> list[int]:
         """Seeds of the study in question, in order."""
         seeds = list(map(int, self.masks(0)["seed"].unique()))
-        if self._asked is not None and seeds != list(self._asked):
-            raise DataError(f"masks were drawn for seeds {seeds} of {list(self._asked)} alone")
+        if self._only is not None and seeds != list(self._only):
+            raise DataError(f"masks were drawn for seeds {seeds} of {list(self._only)} alone")
         return seeds
 
     def by_seed(self, number: int, parts: Collection[str]) -> Iterator[tuple[int, pd.DataFrame]]:

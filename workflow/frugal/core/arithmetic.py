@@ -151,7 +151,7 @@ def is_pinned() -> bool:
     return pinned(os.environ) == dict(os.environ)
 
 
-def asks_for_portable(words: list[str]) -> bool:
+def requests_portable(words: list[str]) -> bool:
     """Whether a command line contains `--arithmetic portable`."""
     return FULL_NAME in words or ("--arithmetic", PORTABLE) in pairwise(words)
 
@@ -169,7 +169,7 @@ def begin_pinned(words: list[str]) -> None:
         from frugal.core.arithmetic import correct_torch_when_loaded
 
         correct_torch_when_loaded()
-    elif asks_for_portable(words):
+    elif requests_portable(words):
         _require_cpu(Path("/proc/cpuinfo"))
         marker = {_BEGUN_AGAIN: str(os.getpid())}
         if os.environ.get(_BEGUN_AGAIN) == marker[_BEGUN_AGAIN]:

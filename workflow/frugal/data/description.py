@@ -155,7 +155,7 @@ class Description:
             whole panels) or `partial` (a panel can be had where one of its columns is known).
         sensitive: protected attribute by name alone, or None.
         groups: of the protected attribute, where the YAML defines two of them, or None.
-        told_apart: groups that policies are judged in: defined by a rule, or the values of a
+        judged_groups: groups that policies are judged in: defined by a rule, or the values of a
             column; None for none.
         set_ups: costs that several panels share.
         waiting_cost: of one unit of the panels' delays.
@@ -177,7 +177,7 @@ class Description:
     label: Label
     sensitive: str | None
     groups: Classes | None
-    told_apart: Classes | str | None
+    judged_groups: Classes | str | None
     cluster: str | None
     misclassification_cost: tuple[tuple[float, ...], ...]
     cost_ranges: Mapping[str, tuple[float, float]]
@@ -188,7 +188,7 @@ class Description:
     @property
     def apart_columns(self) -> set[str]:
         """Raw columns or features by which rows are identified or grouped."""
-        apart = self.told_apart
+        apart = self.judged_groups
         named = {apart.column if isinstance(apart, Classes) else apart, self.cluster}
         return {name for name in named if name is not None}
 
@@ -281,7 +281,7 @@ def description_of(
         label=_label(dataset.label),
         sensitive=sensitive.column if isinstance(sensitive, Block) else sensitive,
         groups=_groups(sensitive) if isinstance(sensitive, Block) else None,
-        told_apart=_groups(apart) if isinstance(apart, Block) else apart,
+        judged_groups=_groups(apart) if isinstance(apart, Block) else apart,
         split=_split(dataset.split),
     )
 

@@ -80,7 +80,7 @@ class Guess:
         recode: text → level or number that replaces it.
         again: its values seem to name units that have several rows.
         constant: all that it holds is one value.
-        together: number of the columns that have values in the very same rows.
+        gap_pattern: number of the columns that have values in the very same rows.
         missing_level: that a missing value becomes; None: it stays missing.
     """
 
@@ -96,7 +96,7 @@ class Guess:
     recode: Mapping[str, str | float] = field(default_factory=dict)
     again: bool = False
     constant: bool = False
-    together: int = 0
+    gap_pattern: int = 0
     missing_level: str | None = None
 
 
@@ -508,8 +508,8 @@ def _declared(values: _Values, declared: Sequence[str], missing_share: float) ->
         by_spelling[spelling(level).rstrip(".") or level].append(level)
     groups = [sorted(group, key=lambda t: -count.get(t, 0)) for group in by_spelling.values()]
     present = [[text for text in group if text in count] for group in groups]
-    together = {group[0]: list(map(values.kinds.index, group)) for group in present if group}
-    remarks = _spelling_remarks(values, together) + _doubts(values, together)
+    merged = {group[0]: list(map(values.kinds.index, group)) for group in present if group}
+    remarks = _spelling_remarks(values, merged) + _doubts(values, merged)
     new = [group[0] for group in groups if not set(group) & set(stated)]
     if new:
         remarks.append(f"holds {listed(map(shown_cell, new))}, which its declaration lacks")
@@ -734,7 +734,7 @@ def _compare(guesses: Mapping[str, Guess], values_of: Mapping[str, _Values]) -> 
             if guesses[name].kind == "numeric":
                 observed = np.isfinite(np.append(values.numbers, np.nan))[values.code]
             number = places.setdefault(observed.tobytes(), len(places) + 1)
-            guesses[name].together = number
+            guesses[name].gap_pattern = number
 
 
 def label_stated(values: pd.Series, label: pd.Series) -> float:

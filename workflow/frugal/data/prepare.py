@@ -225,7 +225,7 @@ def belonging_of(raw: RawTable, rows: np.ndarray, description: Description) -> B
     """
     missing = description.format.missing if description.format else ()
     raw_names = {column.name: column.raw_name for column in description.columns}
-    group, names = _groups(raw, rows, description.told_apart, raw_names, missing)
+    group, names = _groups(raw, rows, description.judged_groups, raw_names, missing)
     cluster = None
     if description.cluster is not None:
         cluster = _clusters(
@@ -302,7 +302,7 @@ def gaps_of(table: Table) -> dict[str, Any]:
             {
                 "name": name,
                 "share": float(1 - recorded.mean()),
-                "together": first[name] if first[name] != name else None,
+                "same_gaps_as": first[name] if first[name] != name else None,
             }
             for name, recorded in lacking.items()
         ],

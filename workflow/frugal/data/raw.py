@@ -57,8 +57,8 @@ def locate_file(description: Description, name: str, *, data_mirror: Path | None
                 f"{name!r}; put it there, or unset data_mirror to use the publisher's"
             )
         return data_mirror / name
-    beside = description.path.parent / name  # an absolute name stays as it is
-    candidates = [beside, Path(name), *([data_mirror / name] if data_mirror else [])]
+    local = description.path.parent / name  # an absolute name stays as it is
+    candidates = [local, Path(name), *([data_mirror / name] if data_mirror else [])]
     for path in candidates:
         if path.is_file():
             return path

@@ -86,8 +86,8 @@ def read_stays(description: Description, paths: Mapping[str, Path]) -> RawTable:
     table = _stacked([(f.name, f.group or "", frame) for f, frame in stays])
     if not outcomes:
         return table
-    beside = _stacked([(f.name, f.group or "", frame) for f, frame in outcomes])
-    return side_by_side([table, beside], KEY)
+    outcome_table = _stacked([(f.name, f.group or "", frame) for f, frame in outcomes])
+    return side_by_side([table, outcome_table], KEY)
 
 
 def read_archive(path: Path, *, missing: tuple[str, ...], source: str) -> Measurements:

@@ -190,7 +190,9 @@ def judged(
         and not (
             supported(path, chance[name])
             and enough(
-                (weight[name] * each)[has], missingness.label[has], path.asks(missingness)[has]
+                (weight[name] * each)[has],
+                missingness.label[has],
+                path.requests_gappy(missingness)[has],
             )
         )
     ]
@@ -264,18 +266,18 @@ def supported(paths: Paths, chance: Float[np.ndarray, "n a1"]) -> bool:
 
 
 def enough(
-    weight: Float[np.ndarray, " n"], label: Int[np.ndarray, " n"], asks: Bool[np.ndarray, " n"]
+    weight: Float[np.ndarray, " n"], label: Int[np.ndarray, " n"], requests: Bool[np.ndarray, " n"]
 ) -> bool:
     """Whether weights are of enough rows of every class, and no row carries too much of them.
 
     A class has too few where its mean weight is below `LEAST_OF_CLASS` of that of all other rows by
     more than `CLEAR` standard errors, as where a panel is recorded for one class alone; of the rows
-    that ask for an incomplete panel (`asks`), as all others are followed whatever their class.
+    that request an incomplete panel, as all others are followed whatever their class.
     """
     if effective_sample_size(weight) < LEAST_ESS or largest_weight_share(weight) > LARGEST_SHARE:
         return False
-    label, weight = label[asks], weight[asks]
-    if not asks.any():
+    label, weight = label[requests], weight[requests]
+    if not requests.any():
         return True
     rows, total = np.bincount(label), np.bincount(label, weight)
     of_class = total / np.maximum(rows, 1)

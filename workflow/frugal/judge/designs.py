@@ -156,7 +156,7 @@ def compared(choice: Choice, paths: Mapping[str, Paths], missingness: RecordLaw)
     steps = len(gappy)
     requested = np.zeros(missingness.observed.shape, dtype=bool)
     for name in [*choice.short_list, *(n for n in choice.candidates.left_out if n in paths)]:
-        requested |= missingness.closure(paths[name].asked(steps)) & gappy
+        requested |= missingness.closure(paths[name].requested(steps)) & gappy
     pairs = {}
     for a, b in combinations(range(len(names)), 2):
         pair = _pair(choice, (names[a], names[b]), paths, missingness)
@@ -175,7 +175,7 @@ def _pair(
     candidates, n = choice.candidates, len(missingness.label)
     gappy = np.asarray(~missingness.observed.all(axis=0))
     rows = np.flatnonzero(np.all([candidates.outcomes[name].weight > 0 for name in names], axis=0))
-    sets = [missingness.closure(paths[name].asked(len(gappy)))[rows] & gappy for name in names]
+    sets = [missingness.closure(paths[name].requested(len(gappy)))[rows] & gappy for name in names]
     sets = np.stack([*sets, sets[0] | sets[1]])
     chance = np.stack([_of_rows(each, rows, missingness) for each in sets])
     covariance = candidates.covariance(names)

@@ -185,10 +185,10 @@ def _node(
         return node
     requested = np.where(rows, paths.order[:, step], -1)
     for panel in np.unique(requested[requested >= 0]).tolist():
-        asks = requested == panel
-        child = _node(paths, chance, asks & (paths.held > step), step + 1, [panel])
-        child.share = float(weight[asks].sum())
-        child.low, child.high = _range(probability[asks])
+        requests = requested == panel
+        child = _node(paths, chance, requests & (paths.held > step), step + 1, [panel])
+        child.share = float(weight[requests].sum())
+        child.low, child.high = _range(probability[requests])
         while len(child.children) == 1 and child.stops <= LEAST * child.share:
             (only,) = child.children  # bought together
             only.panels, only.share = child.panels + only.panels, child.share

@@ -70,7 +70,7 @@ class Paths:
         complete = self.complete & (answered == self.held)
         return Paths(self.order, answered, complete, self.acquired, self.belief, self.verdict)
 
-    def asked(self, step: int) -> Bool[np.ndarray, "n a"]:
+    def requested(self, step: int) -> Bool[np.ndarray, "n a"]:
         """Panels that it requested in the first steps. (n, a)"""
         requested = np.zeros(self.order.shape, dtype=bool)
         row, at = np.nonzero(self.order[:, :step] >= 0)
@@ -81,10 +81,10 @@ class Paths:
         """Whether it is followed to a step, from 1 on, and requests a panel there. (n,)"""
         return (self.held >= step - 1) & (self.order[:, step - 1] >= 0)
 
-    def asks(self, missingness: RecordLaw) -> Bool[np.ndarray, " n"]:
+    def requests_gappy(self, missingness: RecordLaw) -> Bool[np.ndarray, " n"]:
         """Whether it requests a panel that some record lacks, or that such a law needs. (n,)"""
         gappy = np.asarray(~missingness.observed.all(axis=0))
-        return np.asarray((missingness.closure(self.asked(len(gappy))) & gappy).any(axis=1))
+        return np.asarray((missingness.closure(self.requested(len(gappy))) & gappy).any(axis=1))
 
     @property
     def last_belief(self) -> Float[np.ndarray, "n k"]:
@@ -157,7 +157,7 @@ def path_probability(paths: Paths, missingness: RecordLaw) -> Float[np.ndarray, 
         if not len(going):
             break
         sets, which = np.unique(
-            missingness.closure(paths.asked(step)[going]), axis=0, return_inverse=True
+            missingness.closure(paths.requested(step)[going]), axis=0, return_inverse=True
         )
         chance = np.empty(len(going))
         for k, panels in enumerate(sets):
@@ -446,7 +446,7 @@ def _predict(
     )
     if not len(row):
         return
-    acquired = np.stack([paths.asked(k) for k in range(a + 1)])[step, row]
+    acquired = np.stack([paths.requested(k) for k in range(a + 1)])[step, row]
     inputs = _state_features(paths, row, step, acquired, price, errors)
     final = chance[row, paths.held[row]]
     ends = paths.complete[row]

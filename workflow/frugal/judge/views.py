@@ -363,7 +363,7 @@ def _by_events(chain: IndicatorChain, n: int, sets: np.ndarray) -> np.ndarray:
     for subset in sets:
         needed[0] = np.minimum(needed[0], chain.exactly(rows, subset))
         required = np.broadcast_to(subset, (n, a))
-        needed[2] = np.fmin(needed[2], chain.together(rows, required))
+        needed[2] = np.fmin(needed[2], chain.joint_probability(rows, required))
     return needed
 
 

@@ -165,7 +165,7 @@ class RecordLaw:
         if self.protocol is not None and self.protocol.designed.all():
             return np.ones(len(self.fold))
         later = [j for j in chosen if self.requires[j]]
-        result = self._together([j for j in chosen if not self.requires[j]])
+        result = self._joint([j for j in chosen if not self.requires[j]])
         return np.prod([result, *(self.panel[j] for j in later)], axis=0)
 
     @cached_property
@@ -198,17 +198,17 @@ class RecordLaw:
         rows = usable & self.habitual
         return min(fits, key=lambda p: _loss(p[rows], recorded[rows]))
 
-    def _together(self, chosen: Sequence[int]) -> np.ndarray:
+    def _joint(self, chosen: Sequence[int]) -> np.ndarray:
         """The product of some panels' probabilities, recalibrated. (n,)"""
         product = np.prod([np.ones(len(self.fold)), *(self.panel[j] for j in chosen)], axis=0)
         if len(chosen) < 2:
             return product
-        together = np.asarray(self.observed[:, chosen].all(axis=1))
+        all_recorded = np.asarray(self.observed[:, chosen].all(axis=1))
         design = np.column_stack([np.ones(len(product)), logit(product)])
         result, able = np.full(len(product), np.nan), np.isfinite(product)
         for learn, ask in self._parts():
             of, to = learn & able, ask & able
-            fitted = mode(design[of], together[of], CALIBRATION, towards=(0.0, 1.0))
+            fitted = mode(design[of], all_recorded[of], CALIBRATION, towards=(0.0, 1.0))
             result[to] = expit(design[to] @ fitted)
         return _inside(result, int((able & self.habitual).sum()))
 

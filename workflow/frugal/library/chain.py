@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from frugal.config.parts import declared_parts, requested
 from frugal.core.errors import extras_named
-from frugal.library.asked import KeptFile, Question
 from frugal.library.folder import FILES, MADE_WITH, Made, Payloads, Steps, files_of
+from frugal.library.question import KeptFile, Question
 from frugal.results.sources import STAGES
 
 if TYPE_CHECKING:
@@ -280,7 +280,7 @@ def run_stage(
     from frugal.core.arithmetic import correct_torch_when_loaded, is_pinned
     from frugal.core.context import Context
     from frugal.core.streams import Streams
-    from frugal.results.replacing import together
+    from frugal.results.replacing import collected
 
     settings = json.loads(json.dumps({} if settings is None else settings))
     identities = {name: _identity(value) for name, value in inputs.items()}
@@ -298,7 +298,7 @@ def run_stage(
             }
             result = function(**converted, context=Context(settings, streams, progress_of(stage)))
             grows = inspect.isgenerator(result)
-            payloads = together(cast("Growing", result)) if grows else result
+            payloads = collected(cast("Growing", result)) if grows else result
         if (bar := _BAR.get()) is not None:
             bar.update()
         identity = hashlib.sha256(called.encode()).hexdigest()

@@ -96,7 +96,7 @@ def require_flags_of_yaml(words: Sequence[str], path: Path, flags: Collection[st
         raise DataError(f"{others[0]} describes a table's file; {path} states it itself")
 
 
-def asks() -> bool:
+def is_interactive() -> bool:
     """Whether a person sits at the terminal."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
@@ -110,7 +110,7 @@ def ask_prices(
     panels: Sequence[str], errors: Sequence[str], unit: str
 ) -> tuple[dict[str, Any], dict[str, Any]] | None:
     """Prices and costs of errors that a person types; None without one, or without an answer."""
-    if not asks():
+    if not is_interactive():
         return None
     texts = {f"Price of {name} in {unit}: ": (0, name) for name in panels}
     texts |= {f"Cost of {name} in {unit}: ": (1, name) for name in errors}
@@ -165,7 +165,7 @@ def go_on(lines: Sequence[str], *, yes: bool, back: bool = False) -> bool:
         DataError: a person at the terminal takes neither.
     """
     say(*(f"  {line}" for line in lines))
-    if yes or not asks():
+    if yes or not is_interactive():
         return True
     words = "[Y/n, b: back to the questions]" if back else "[Y/n]"
     word = input(f"Go on with these guesses? {words} ").strip().lower()

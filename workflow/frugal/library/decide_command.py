@@ -15,8 +15,8 @@ from frugal.core.schema_check import listed
 from frugal.data.opening import open_table
 from frugal.library.commands import (
     add_flags,
-    asks,
     go_on,
+    is_interactive,
     is_yaml,
     require_flags_of_yaml,
     stated_options,
@@ -89,7 +89,7 @@ def _described(args: argparse.Namespace, path: Path) -> tuple[Path, Mapping[Path
         how = {"sheet": args.sheet, "form": args.format}
         cells = open_table(args.table, path, args.header, args.decimal, [], **how).cells
         columns = f"its columns are {listed(list(map(str, cells.columns))[:_SHOWN])}"
-        if not asks():
+        if not is_interactive():
             raise DataError(f"--label names the column to predict in {args.table}; {columns}")
         say(f"{args.table}: {columns}")
         args.label = input("Column to predict: ").strip()

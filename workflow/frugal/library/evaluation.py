@@ -32,10 +32,10 @@ from frugal.judge.intervals import normal_interval
 from frugal.judge.semi_offline import Paths
 from frugal.learn.tree_scoring import predict_proba
 from frugal.learn.trees import TreeEnsemble, classifier_of
-from frugal.library.asked import door, without_others
 from frugal.library.chain import evidence_of
 from frugal.library.estimator import Acquirer, case_prices, error_costs, panels_of
 from frugal.library.frames import as_pandas, is_frame
+from frugal.library.question import door, without_others
 from frugal.library.verbs import load
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from frugal.library.asked import Question
+from frugal.library.question import Question
 from frugal.run.engine import run_workflow
 
 _DATA = "dataset={dataset}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from frugal.core.errors import ConfigError, DataError, FrugalError, argument
 from frugal.core.schema_check import listed
-from frugal.library.asked import Question, TemporaryFolder, ask, require
+from frugal.library.question import Question, TemporaryFolder, ask, require
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, overload
 
 from frugal.core.errors import ConfigError, DataError, extras_named
 from frugal.core.schema_check import did_you_mean, listed
-from frugal.library.asked import KeptFile, Question, TemporaryFolder, door
 from frugal.library.chain import bundle_of, page_of, payloads_of
 from frugal.library.contents import WithHelp
 from frugal.library.frames import as_cases, as_pandas, is_frame, is_row
+from frugal.library.question import KeptFile, Question, TemporaryFolder, door
 from frugal.results.replacing import replace_files
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from frugal.config.declared import declared_kinds, is_filed
 from frugal.config.parts import part_files
 from frugal.core.errors import ConfigError, FrugalError, argument
 from frugal.core.schema_check import did_you_mean, listed
-from frugal.library.asked import ask, door, require, require_known, with_options, without_others
 from frugal.library.chain import one_bar, payloads_of
 from frugal.library.frames import ask_frame, describe, is_frame
 from frugal.library.kept_answers import KeptAnswer
 from frugal.library.objects import Answer, Masks, Policy, StoredPolicy, Table
 from frugal.library.part_options import PartOptions
+from frugal.library.question import ask, door, require, require_known, with_options, without_others
 from frugal.run.own_table import MECHANISM
 
 if TYPE_CHECKING:

@@ -44,7 +44,7 @@ class IndicatorChain:
         """No indicator causes another."""
         return not any(self.causes.get(j) for j in self.order)
 
-    def together(
+    def joint_probability(
         self, rows: Int[np.ndarray, " m"], required: Bool[np.ndarray, "m a"]
     ) -> Float[np.ndarray, " m"]:
         """p(R_j = 1 for every wanted j | x), exactly; NaN where too many causes stay open. (m,)"""
@@ -165,4 +165,4 @@ def true_subset_probability(
         return subset_probability(graph, table, subset)
     rows = np.arange(len(table))
     required = np.broadcast_to(subset, (len(rows), len(subset)))
-    return chain_of(graph, table, rows).together(rows, required)
+    return chain_of(graph, table, rows).joint_probability(rows, required)

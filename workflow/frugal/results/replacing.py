@@ -315,7 +315,7 @@ def _run_out(produced: Growing, append: Callable[[str, "pd.DataFrame"], None]) -
             append(name, frame)
 
 
-def together(produced: Growing) -> dict[str, Any]:
+def collected(produced: Growing) -> dict[str, Any]:
     """All payloads of a stage that makes tables block by block, in memory."""
     import pandas as pd
 

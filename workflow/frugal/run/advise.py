@@ -105,8 +105,8 @@ def advise_command(words: list[str]) -> int:
     advice = advise(bundle, cases, args.without, **how)
     if args.out is not None:
         write_apart(args.out, csv_bytes(advice_frame(bundle, cases, advice)))
-    tell = path_lines if args.simulate else next_lines
-    shown = [*tell(bundle, cases, advice), *last_lines(cases, args.out)]
+    lines_of = path_lines if args.simulate else next_lines
+    shown = [*lines_of(bundle, cases, advice), *last_lines(cases, args.out)]
     say(*shown, *([monitor_line(bundle.cases, cases)] if args.monitor else []))
     return 0
 

@@ -57,11 +57,11 @@ class _Sentences(logging.Handler):
         """Read the log of a job that failed."""
         from snakemake.logging import get_event
         from snakemake_interface_logger_plugins.common import LogEvent
-        from snakemake_logger_plugin_frugal.terminal import said_last
+        from snakemake_logger_plugin_frugal.terminal import last_message
 
         if get_event(record) == LogEvent.JOB_ERROR:
             logs = [Path(log) for log in vars(record)["log"] or () if str(log).endswith(".log")]
-            self.found += filter(None, map(said_last, logs))
+            self.found += filter(None, map(last_message, logs))
 
 
 @extras_named("a run in a folder")

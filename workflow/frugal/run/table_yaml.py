@@ -422,7 +422,7 @@ def _groups(priced: Sequence[Guess], by_prefix: bool) -> list[tuple[str, list[st
         return [*grouped(column.name for column in priced).items()]
     by_pattern: dict[object, list[str]] = {}
     for column in priced:
-        by_pattern.setdefault(column.together or column.name, []).append(column.name)
+        by_pattern.setdefault(column.gap_pattern or column.name, []).append(column.name)
     return [(_panel_name([*map(unreserved, columns)]), columns) for columns in by_pattern.values()]
 
 
@@ -483,10 +483,10 @@ def remarks_on(
             else "remove the line if not"
         )
         yield f"cluster: {first.name}: {_CLUSTER}; {remedy}"
-    together: dict[int, list[str]] = {}
+    by_pattern: dict[int, list[str]] = {}
     for column in guess.columns:
-        together.setdefault(column.together, []).append(column.name)
-    for number, names in together.items():
+        by_pattern.setdefault(column.gap_pattern, []).append(column.name)
+    for number, names in by_pattern.items():
         if number and len(names) > 1:
             are = f"{listed(names)} are always missing together"
             if any({*map(unreserved, names)} <= {*panel["columns"]} for panel in panels):

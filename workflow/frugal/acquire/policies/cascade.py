@@ -513,8 +513,8 @@ def graph_of_windows(state: State, policy: Any, member: int) -> GraphOutputs:
     of_class, k = policy.of_class, len(policy.errors)
     stage = _stage_node(state, of_class.sets[0])
     each = [_belief_node(state, of_class, c, stage) for c in range(k)]
-    together = each[0].beside(*each[1:])
-    probability = together / together.sum()
+    unnormalised = each[0].concat(*each[1:])
+    probability = unnormalised / unnormalised.sum()
     least = (probability @ -policy.relative).max() * -1.0
     cheapest = (probability @ -policy.errors).argmax().equals(np.arange(k)).of_kind("d")
     path = _graph_of(state, of_class, 0, stage, least, probability)

@@ -289,7 +289,7 @@ def _graph(state: State, policy: Any, member: int) -> GraphOutputs:
         chosen = applies & ~state.acquired.columns(j, j + 1)
         passed[j], ordered[j] = passed[j] | applies, ordered[j] | chosen
         undecided = undecided & ~chosen
-    return GraphOutputs(ordered[0].beside(*ordered[1:], undecided).of_kind("d"), None)
+    return GraphOutputs(ordered[0].concat(*ordered[1:], undecided).of_kind("d"), None)
 
 
 RULE = AgentKind(

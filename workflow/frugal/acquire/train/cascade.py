@@ -256,7 +256,7 @@ def fit_cascades(
     Returns:
         Cascades from the cheapest on, none twice; and the trees, of which their sets are part.
     """
-    models_of = network.beside if network else partial(rows.beliefs, linear=settings["linear"])
+    models_of = network.stacked if network else partial(rows.beliefs, linear=settings["linear"])
     first = models_of(1)
     searched = searched_sets(first, most=settings["sets"])
     informed = objective.knowing(first.belief(rows.every))

@@ -139,7 +139,7 @@ class ClassSets:
             self, (panels,), (), (), self.cost(panels), self.rows.mean_price(panels)
         )
 
-    def together(self, panels: Sequence[PanelSet]) -> Sets:
+    def as_sets(self, panels: Sequence[PanelSet]) -> Sets:
         """Several sets, with the expected cost of the best decision in place of a belief."""
         least = np.stack([self.least(of_set) for of_set in panels])
         price = np.stack([self.rows.price(of_set) for of_set in panels])
@@ -150,7 +150,7 @@ class ClassSets:
         self, path: Sequence[PanelSet], low: Sequence[float], high: Sequence[float]
     ) -> "ClassWindows":
         """A path with its windows, evaluated on all units."""
-        walk = Walk.along(self.together(path), range(len(path)))
+        walk = Walk.along(self.as_sets(path), range(len(path)))
         price, _ = walk.expected(walk.price, low, high)
         cost, error = walk.expected(self._losses(path) + walk.price, low, high)
         return ClassWindows(
@@ -202,7 +202,7 @@ def cheapest_path(sets: ClassSets, settings: Mapping[str, Any]) -> ClassWindows:
     Settings: `gates`, `sets`; see `acquire.policies.cascade`.
     """
     searched = sorted(sets.searched(settings["sets"]), key=lambda s: (len(s), sorted(s)))
-    every = sets.together(searched)
+    every = sets.as_sets(searched)
     value = -np.stack([sets.loss(panels) for panels in searched]) - every.price
     tried = []
     for path in best_paths(every, value, settings["gates"]):

@@ -508,7 +508,7 @@ class FoldedNetwork:
         """Log-odds given the set, by networks that did not see the unit; see `out_of_fold`."""
         return self.network.out_of_fold(self.rows.visible(panels), self.rows.fold)
 
-    def beside(self, repeats: int) -> "StackedBeliefs":
+    def stacked(self, repeats: int) -> "StackedBeliefs":
         """Trees of so many repeats with the network."""
         rng, rows = np.random.default_rng(self.rows.seed), self.rows
         sizes = rng.integers(1, rows.world.panels + 1, DRAWN)

@@ -82,12 +82,12 @@ def _audited(judged: Judged) -> dict[str, Any]:
     benefit = savings(candidates, policy)
     variant = variant_of(policy)
     order = followed[variant._replace(without="").key]
-    failed = order.asked(len(names)) & ~order.acquired
+    failed = order.requested(len(names)) & ~order.acquired
     panel_of = {variant._replace(without=name).key: name for name in names}
-    together = judge(record_law, {n: followed[n] for n in (policy, *panel_of, PRACTICE)})
+    results = judge(record_law, {n: followed[n] for n in (policy, *panel_of, PRACTICE)})
     has = data.labelled
-    able = [name for name in panel_of if name in together.outcomes]
-    more = differences(together, policy, able, evidence.streams.generator("withheld"))
+    able = [name for name in panel_of if name in results.outcomes]
+    more = differences(results, policy, able, evidence.streams.generator("withheld"))
     return {
         "label": {
             data.classes[c]: _plain(

@@ -105,7 +105,7 @@ def _intervals(
 
     Sums with a policy that too few records follow are left out.
     """
-    together = evidence.judge_all(evidence.law, [*dict.fromkeys([policy, *acting.values()])])
+    results = evidence.judge_all(evidence.law, [*dict.fromkeys([policy, *acting.values()])])
     rng = evidence.streams.generator(NAME)
     for family in families:
         sums: dict[Any, dict[str, float]] = {}
@@ -114,9 +114,9 @@ def _intervals(
             for who, factor in factors.items():
                 key = acting.get(who, policy)
                 by_path[key] = by_path.get(key, 0.0) + factor
-            if {*by_path} <= {*together.names}:
+            if {*by_path} <= {*results.names}:
                 sums[of] = by_path
-        yield dict(zip(sums, joint_intervals(together, [*sums.values()], rng), strict=True))
+        yield dict(zip(sums, joint_intervals(results, [*sums.values()], rng), strict=True))
 
 
 def _paid(judged: Judged) -> Float[np.ndarray, " a"]:

@@ -29,7 +29,7 @@ def _content(judged: Judged) -> dict[str, Any] | None:
         return None
     policy, price, risk = judged.chosen.policy, settings["refer"], settings["refer_risk"]
     deciding, data = "the same without a person", evidence.table
-    together = evidence.judge(
+    results = evidence.judge(
         evidence.law,
         {
             policy: judged.paths[policy],
@@ -37,9 +37,9 @@ def _content(judged: Judged) -> dict[str, Any] | None:
             PRACTICE: judged.paths[PRACTICE],
         },
     )
-    share = float(np.clip(together.outcomes[policy].mean[-1], 0.0, 1.0))
+    share = float(np.clip(results.outcomes[policy].mean[-1], 0.0, 1.0))
     rng = evidence.streams.generator("referral")
-    saving = asdict(differences(together, policy, [deciding], rng)[deciding])
+    saving = asdict(differences(results, policy, [deciding], rng)[deciding])
     content = {"price": price, "risk": risk, "share": share, "saving": saving, "patterns": None}
     recorded_only = variant_of(policy)._replace(recorded_only=True).key
     if (within_records := judged.paths.get(recorded_only)) is None:

@@ -75,7 +75,7 @@ class EndedEpisodes:
     rows: np.ndarray
     acquired: np.ndarray
     shares: np.ndarray | None
-    beside: Mapping[str, np.ndarray]
+    further: Mapping[str, np.ndarray]
 
 
 def worlds(
@@ -158,7 +158,7 @@ def _frames(
             shares=shares_of_end[None],
         )
         for name in (*RECORDED_ONLY, *FULL_ONLY, *BLOCKED_ONLY):
-            frame[name] = episodes_end.beside.get(name, np.nan)
+            frame[name] = episodes_end.further.get(name, np.nan)
         yield frame
 
 
@@ -180,7 +180,7 @@ def _shares(
             nothing if episodes_end.shares is None else episodes_end.shares
             for episodes_end in ended
         ]
-    together = predict_proba_acquired(
+    probability = predict_proba_acquired(
         ensemble,
         values,
         data.provides,
@@ -189,7 +189,7 @@ def _shares(
         np.concatenate([episodes_end.acquired for episodes_end in ended]),
     )
     ends = np.cumsum([len(episodes_end.rows) for episodes_end in ended])[:-1]
-    return np.split(together, ends)
+    return np.split(probability, ends)
 
 
 def train_agent(
@@ -527,18 +527,18 @@ class _Play:
         self, block: TableBlock, scene: Scene, at: np.ndarray, episodes: Episodes, truth: TrueLaws
     ) -> EndedEpisodes:
         """Results of the episodes of one world."""
-        beside = {}
+        further = {}
         if scene.world.name == "blocked":
             rng = self.streams.of_block(block.number, "patterns", scene.seed)
-            beside["true_afa_propensity"] = self._stated(
+            further["true_afa_propensity"] = self._stated(
                 "true_afa_propensity",
                 lambda: truth.afa_propensity(episodes.acquired[0], rng),
                 scene,
             )
         if scene.world.name == "full":
-            beside["in_record_order"] = truth.in_record_order(episodes)
+            further["in_record_order"] = truth.in_record_order(episodes)
         verdict = None if episodes.verdict is None else episodes.verdict[0]
-        return EndedEpisodes(scene, at, episodes.acquired[0], verdict, beside)
+        return EndedEpisodes(scene, at, episodes.acquired[0], verdict, further)
 
     def _recorded(
         self, block: TableBlock, rows: np.ndarray, seed: int, mask: pd.DataFrame, truth: TrueLaws
@@ -553,9 +553,9 @@ class _Play:
             "set_probability": lambda: truth.set_probability(observed, test),
             "sequence_probability": lambda: truth.sequence_probability(observed, test),
         }
-        beside = {name: self._stated(name, ask, scene) for name, ask in questions.items()}
+        further = {name: self._stated(name, ask, scene) for name, ask in questions.items()}
         verdict = verdicts_at(self.agent, world, observed[None])
-        return EndedEpisodes(scene, at, observed, None if verdict is None else verdict[0], beside)
+        return EndedEpisodes(scene, at, observed, None if verdict is None else verdict[0], further)
 
     def _stated(self, name: str, ask: Callable[[], np.ndarray], scene: Scene) -> np.ndarray:
         """Probabilities of rows; NaN where the policy's table lacks states. (n,)"""

@@ -84,7 +84,7 @@ def draw_missingness(
 
 
 LEAST_ROWS = 60  # with a gap, and without it, for other panels' gaps to be told by that one
-LEAST_TOGETHER = 30  # without two panels that are always missing together
+LEAST_JOINT_GAPS = 30  # without two panels that are always missing together
 
 
 def _own_causes(
@@ -111,7 +111,7 @@ def _own_causes(
         return causes
     rows, assumed = gaps["rows"], {}
     for panel in gaps["panels"]:
-        same = panel["together"] if panel["share"] * rows >= LEAST_TOGETHER else None
+        same = panel["same_gaps_as"] if panel["share"] * rows >= LEAST_JOINT_GAPS else None
         before = [
             cause
             for cause in assumed

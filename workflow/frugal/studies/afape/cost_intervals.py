@@ -163,7 +163,7 @@ class ErrorCosts:
     least: float
     most: float
     first: float
-    beside: bool
+    added: bool
     farthest: float
 
     @classmethod
@@ -196,7 +196,7 @@ class ErrorCosts:
             min(self.least, other.least),
             max(self.most, other.most),
             other.first if np.isnan(self.first) else self.first,
-            self.beside or other.beside,
+            self.added or other.added,
             max(self.farthest, other.farthest),
         )
 
@@ -206,7 +206,7 @@ class ErrorCosts:
         Either each row's numerator is its weight times that cost, or no row moves the estimate.
         """
         slack = ROUNDING * (within.most_error - within.least_error)
-        if self.most - self.least <= slack and not self.beside:
+        if self.most - self.least <= slack and not self.added:
             return self.first
         if self.farthest <= slack:
             return float(self.tally.estimate[0])

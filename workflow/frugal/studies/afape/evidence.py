@@ -27,7 +27,7 @@ READ_BY_ROW = (
     Need.OUTCOME_MEAN,
 )
 DIVISORS = {Need.PROPENSITY, Need.TRUE_PROPENSITY, Need.S_PROPENSITY}
-BESIDE = {Need.S_PROPENSITY, Need.OUTCOME_MEAN}  # read where R_s = 1, at any weight
+ON_S_ROWS = {Need.S_PROPENSITY, Need.OUTCOME_MEAN}  # read where R_s = 1, at any weight
 RECORDED_SETS = (Need.SET_PROBABILITY, Need.SEQUENCE_PROBABILITY)
 WEIGHTS = (Need.PROPENSITY, Need.TRUE_PROPENSITY, Need.PATTERN_PROPENSITY)
 _PROBABILITIES = (
@@ -173,13 +173,13 @@ class PolicyEvidence:
             divided = frozenset(DIVISORS.intersection(read))
             for need in read:
                 if (need, complete) not in done:
-                    rows = case.s_observed if need in BESIDE else kinds[complete]
+                    rows = case.s_observed if need in ON_S_ROWS else kinds[complete]
                     lost = Among.of(rows & ~np.isfinite(values[need]), rows, case)
                     _join(self.lost, (need, complete), lost)
             if (divided, complete) not in done:
                 zero = np.zeros(len(case.complete), dtype=bool)
                 for need in divided:
-                    rows = case.s_observed if need in BESIDE else kinds[complete]
+                    rows = case.s_observed if need in ON_S_ROWS else kinds[complete]
                     zero |= rows & (values[need] == 0)
                 _join(self.zero, (divided, complete), Among.of(zero, zero, case))
             done |= {(need, complete) for need in read} | {(divided, complete)}

@@ -353,9 +353,9 @@ def _words(worst: Contrast) -> str:
     """A sentence on the contrast that speaks most against the graph."""
     size = f"{abs(worst.score):.1f} standard errors"
     if worst.kind == "panels":
-        together = "together more" if worst.score > 0 else "together less"
+        how_often = "together more" if worst.score > 0 else "together less"
         return (
-            f"gaps of {worst.panel!r} and {worst.other!r} come {together} often than the graph "
+            f"gaps of {worst.panel!r} and {worst.other!r} come {how_often} often than the graph "
             f"allows ({size}): both are recorded in {worst.share:.0%} of the rows, by the graph in "
             f"{worst.expected:.0%}; consider an edge R → R between them"
         )

@@ -92,7 +92,7 @@ class NuisanceTables:
     curves: Mapping[str, Curve]
 
 
-def tell(
+def nuisance_tables(
     nuisances: Nuisances,
     records: Records,
     policies: Mapping[str, Policy],

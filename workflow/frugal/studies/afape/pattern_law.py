@@ -158,7 +158,7 @@ class PatternLaw:
         if self.elsewhere is None:
             return np.full(len(result), np.nan)
         if self.wide:
-            return self.chain.together(np.arange(len(result)), self._everywhere(s))
+            return self.chain.joint_probability(np.arange(len(result)), self._everywhere(s))
         patterns = self._patterns()
         for rows in rows_in_parts(self.records.observed, len(patterns)):
             result[rows] = self.probability(rows, patterns).sum(axis=1)

@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 from frugal.core.errors import ConfigError
-from frugal.library.asked import Question, door, require, require_entries
 from frugal.library.chain import (
     classifier_of,
     missingness_of,
@@ -17,6 +16,7 @@ from frugal.library.chain import (
 )
 from frugal.library.folder import SCENARIO, Payloads, Steps
 from frugal.library.objects import Answer, ComparedPolicies, Policy, html_of
+from frugal.library.question import Question, door, require, require_entries
 
 if TYPE_CHECKING:
     import pandas as pd

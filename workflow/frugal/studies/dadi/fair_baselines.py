@@ -103,8 +103,8 @@ def _correlation(
     centred = inputs - share @ inputs
     side = group - share @ group
     spread = np.sqrt((share @ centred**2) * (share @ side**2))
-    together = (share * side) @ centred
-    return np.divide(together, spread, out=np.zeros_like(together), where=spread > 1e-12)
+    covariance = (share * side) @ centred
+    return np.divide(covariance, spread, out=np.zeros_like(covariance), where=spread > 1e-12)
 
 
 def forward_panels(

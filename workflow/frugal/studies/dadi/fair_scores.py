@@ -162,7 +162,7 @@ def least_disparities(
     for dataset, part in summary.groupby("dataset", sort=False):
         reference_rows = part[part["method"] == reference].sort_values("fold")
         reference_scores = _intervals(reference_rows, ("auc", "disparity"), level=level)
-        beside = {f"reference_{name}": value for name, value in reference_scores.items()}
+        of_reference = {f"reference_{name}": value for name, value in reference_scores.items()}
         least_auc = reference_scores["auc"] - auc_slack
         for family in dict.fromkeys(families.values()):
             names = [name for name, other in families.items() if other == family]
@@ -183,7 +183,7 @@ def least_disparities(
                     "dataset": dataset,
                     "family": family,
                     "solutions": len(solutions),
-                    **beside,
+                    **of_reference,
                     **_next_to(
                         None if best is None else solutions[best], reference_rows, level=level
                     ),

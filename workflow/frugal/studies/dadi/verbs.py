@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from frugal.core.errors import ConfigError, extras_named
-from frugal.library.asked import KeptFile, Question, door
 from frugal.library.chain import bundle_written, payloads_of, run_stage, table_of
 from frugal.library.folder import Payloads, Steps
 from frugal.library.objects import OfQuestion, StoredPolicy, Table, html_of, shown_figure
+from frugal.library.question import KeptFile, Question, door
 from frugal.library.verbs import load
 from frugal.run.config_files import laid_over
 from frugal.studies.dadi.spec import DadiStudy, load_dadi_study

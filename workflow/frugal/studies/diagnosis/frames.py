@@ -149,11 +149,11 @@ def judged_run(
             believed = last.ravel() if family.cuts is None else frame["probability"]
             outcomes.append(frame.assign(belief=believed))
             decisions.append(log)
-    solutions, together = [s for family in families for s in family.solutions], pd.concat(outcomes)
+    solutions, joined = [s for family in families for s in family.solutions], pd.concat(outcomes)
     return {
-        "outcomes": together.reset_index(drop=True),
+        "outcomes": joined.reset_index(drop=True),
         "decisions": pd.concat(decisions, ignore_index=True),
-        "scores": score_frame(solutions, together, full_costs),
+        "scores": score_frame(solutions, joined, full_costs),
     }
 
 

@@ -37,7 +37,7 @@ NAMES = {  # of columns with a role, as people write them
 }
 MOST_ITEMS, MOST_LEVELS, MOST_WINDOWS = 200, 20, 12
 NEARLY = 0.95  # share of cells by which a role is guessed
-TOGETHER = 0.9  # share of orders with both items, from which they are one panel
+SAME_ORDERS = 0.9  # share of orders with both items, from which they are one panel
 DAY = 24.0
 
 
@@ -260,7 +260,7 @@ def _panels(long: pd.DataFrame, roles: Mapping[str, str], time: np.ndarray) -> l
     for item, orders in keys.items():
         for group in groups:
             other = keys[group[0]]
-            if len(orders & other) >= TOGETHER * max(len(orders), len(other)):
+            if len(orders & other) >= SAME_ORDERS * max(len(orders), len(other)):
                 group.append(item)
                 break
         else:

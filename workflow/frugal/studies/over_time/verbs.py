@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from frugal.core.errors import ConfigError, DataError
 from frugal.core.schema_check import read_yaml, require_no_table
-from frugal.library.asked import TemporaryFolder, door, require, require_entries
+from frugal.library.question import TemporaryFolder, door, require, require_entries
 
 if TYPE_CHECKING:
     import pandas as pd

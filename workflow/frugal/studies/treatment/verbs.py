@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from frugal.core.errors import ConfigError, FrugalError, argument
 from frugal.core.schema_check import listed, read_yaml
-from frugal.library.asked import TemporaryFolder, door
+from frugal.library.question import TemporaryFolder, door
 
 if TYPE_CHECKING:
     import pandas as pd

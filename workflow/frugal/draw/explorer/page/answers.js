@@ -4,13 +4,13 @@
 function answerCard(part, answer) {
   const state = answer.sure === null ? "" : answer.sure ? "sure" : "unsure";
   const badge = { sure: `✓ ${answer.state || "settled by these rows"}`, unsure: `? ${answer.state || "not settled by these rows"}`, "": "" }[state];
-  const told = Object.entries(answer.told).flatMap(([asked, text]) => [make("dt", {}, `${asked[0].toUpperCase()}${asked.slice(1)}?`), make("dd", {}, text)]);
+  const facts = Object.entries(answer.by_question).flatMap(([question, text]) => [make("dt", {}, `${question[0].toUpperCase()}${question.slice(1)}?`), make("dd", {}, text)]);
   return make("article", { class: `card ${state}` },
     make("p", { class: "from" }, answer.title),
-    make("p", { class: "said" }, answer.sentence),
+    make("p", { class: "statement" }, answer.sentence),
     badge ? make("p", { class: "badge" }, badge) : null,
     make("p", { class: "trust" }, answer.trust),
-    make("details", {}, make("summary", {}, "Which policy, at which cost, how sure is it, which changes matter"), make("dl", {}, told),
+    make("details", {}, make("summary", {}, "Which policy, at which cost, how sure is it, which changes matter"), make("dl", {}, facts),
       make("button", { onclick: () => showRow(part, answer.table, answer.row) }, "Where this comes from")));
 }
 

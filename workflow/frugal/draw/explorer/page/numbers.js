@@ -51,7 +51,7 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** A selection with a label; `options` are texts; `picked` is told the place of the choice. */
+/** A selection with a label; `options` are texts; `picked` gets the place of the choice. */
 function selection(label, options, picked) {
   const list = make("select", { onchange: () => picked(list.selectedIndex) });
   list.append(...options.map((text) => make("option", {}, text)));

@@ -51,7 +51,7 @@ function opened(...children) {
   dialog.scrollTop = 0;
 }
 
-/** Values that tell a row apart, as texts. */
+/** Values that identify a row, as texts. */
 function identityOf(table, row) {
   const named = table.keys.map((name) => [name, valueOf(table, name, row)]);
   return Object.fromEntries(named.filter(([, value]) => value !== null).map(([name, value]) => [name, String(value)]));
@@ -77,8 +77,8 @@ function showRow(part, name, row) {
 /** Some files with what is behind them. */
 function showPlaces(title, places, identity, again, ...further) {
   const chain = chainOf(places, identity);
-  const asked = Object.entries(identity).map(([key, value]) => `${key}=${value}`).join(",");
-  const command = `python -m frugal audit ${files[places[0]]?.path ?? "results"}` + (asked ? ` --row '${asked}'` : "");
+  const cells = Object.entries(identity).map(([key, value]) => `${key}=${value}`).join(",");
+  const command = `python -m frugal audit ${files[places[0]]?.path ?? "results"}` + (cells ? ` --row '${cells}'` : "");
   const behind = chain.filter((place) => !places.includes(place));
   opened(
     make("h2", { id: "origin-title" }, title),
@@ -93,14 +93,14 @@ function showPlaces(title, places, identity, again, ...further) {
   );
 }
 
-/** One file: what its manifest says, and what it was made from. */
+/** One file: its manifest, and what it was made from. */
 function showFile(place, back) {
   const file = files[place];
   const facts = [["SHA-256", make("code", {}, file.sha256)], ["bytes", file.bytes.toLocaleString("en")],
     ["made by", file.stage], ["rows", file.rows?.toLocaleString("en")]];
   opened(
     make("h2", { id: "origin-title" }, file.path),
-    make("dl", {}, facts.filter(([, told]) => told !== undefined).flatMap(([name, told]) => [make("dt", {}, name), make("dd", {}, told)])),
+    make("dl", {}, facts.filter(([, fact]) => fact !== undefined).flatMap(([name, fact]) => [make("dt", {}, name), make("dd", {}, fact)])),
     make("h3", {}, "Made from"),
     make("ul", {}, file.outside.length || file.url ? outsideItems([place]) : [], file.inputs.map((input) => fileButton(input, () => showFile(place, back)))),
     make("button", { onclick: back }, "Back"), " ",

@@ -1,18 +1,18 @@
 // One unit step by step: what was known, what was ordered and why, what it cost, what others did.
 
 /** The values of some columns of a unit, as items; of one-hot codes the level that holds. */
-function valuesOf(told, unit, columns) {
+function valuesOf(facts, unit, columns) {
   return columns.flatMap((c) => {
-    const value = numberOf(told.values[c][unit]);
-    const name = told.columns[c];
-    if (told.coded.includes(c)) return value === 1 ? [make("li", {}, words(name).replace("=", ": "))] : [];
-    const measure = told.units[c] && told.units[c] !== "1" ? ` ${told.units[c]}` : "";
+    const value = numberOf(facts.values[c][unit]);
+    const name = facts.columns[c];
+    if (facts.coded.includes(c)) return value === 1 ? [make("li", {}, words(name).replace("=", ": "))] : [];
+    const measure = facts.units[c] && facts.units[c] !== "1" ? ` ${facts.units[c]}` : "";
     return [make("li", { title: value }, `${words(name)}: ${value === null ? "no value" : shown(value)}${measure}`)];
   });
 }
 
-function orderedOf(told, run) {
-  return run.actions.filter((action) => action < told.panels.length);
+function orderedOf(facts, run) {
+  return run.actions.filter((action) => action < facts.panels.length);
 }
 
 function spentOf(run, steps) {
@@ -54,12 +54,12 @@ function patientsView(part, cases) {
     if (event.key === "ArrowLeft") move(-1);
   });
 
-  const now = () => ({ one: cases[at], told: cases[at].patients, run: cases[at].patients.policies[policy].units[unit] });
+  const now = () => ({ one: cases[at], facts: cases[at].patients, run: cases[at].patients.policies[policy].units[unit] });
 
   function fill() {
-    const { told } = now();
-    units.list.replaceChildren(...told.row_id.map((id, k) => make("option", {}, `${id} (${words(told.classes[told.label[k]])})`)));
-    policies.list.replaceChildren(...told.policies.map((one) => make("option", {}, words(one.name))));
+    const { facts } = now();
+    units.list.replaceChildren(...facts.row_id.map((id, k) => make("option", {}, `${id} (${words(facts.classes[facts.label[k]])})`)));
+    policies.list.replaceChildren(...facts.policies.map((one) => make("option", {}, words(one.name))));
     units.list.selectedIndex = unit;
     policies.list.selectedIndex = policy;
     data.list.selectedIndex = at;
@@ -74,60 +74,60 @@ function patientsView(part, cases) {
   }
 
   function drawKnown() {
-    const { told, run } = now();
-    const seen = new Set(told.free);
-    const free = valuesOf(told, unit, told.free);
+    const { facts, run } = now();
+    const seen = new Set(facts.free);
+    const free = valuesOf(facts, unit, facts.free);
     const parts = [make("h5", {}, "Before the first decision"), free.length ? make("ul", {}, free) : make("p", {}, "Nothing.")];
     for (const [k, action] of run.actions.slice(0, step).entries()) {
-      if (action >= told.panels.length) continue;
-      const panel = told.panels[action];
+      if (action >= facts.panels.length) continue;
+      const panel = facts.panels[action];
       const fresh = panel.columns.filter((column) => !seen.has(column));
       panel.columns.forEach((column) => seen.add(column));
-      parts.push(make("div", { class: k === step - 1 ? "new" : null }, make("h5", {}, `From ${words(panel.name)}`), make("ul", {}, valuesOf(told, unit, fresh))));
+      parts.push(make("div", { class: k === step - 1 ? "new" : null }, make("h5", {}, `From ${words(panel.name)}`), make("ul", {}, valuesOf(facts, unit, fresh))));
     }
     known.replaceChildren(make("h4", {}, "Known values"), make("div", { class: "known", tabindex: 0 }, parts));
   }
 
   function decision() {
-    const { one, told, run } = now();
-    const course = told.policies[policy];
-    const right = run.verdict === told.label[unit];
+    const { one, facts, run } = now();
+    const course = facts.policies[policy];
+    const right = run.verdict === facts.label[unit];
     if (step >= run.actions.length) {
-      return [make("p", { class: "said" }, `It ${told.ends ?? "decides"}: ${words(told.classes[run.verdict])}.`),
-        make("p", {}, right ? "✓ That is right." : `✗ In truth: ${words(told.classes[told.label[unit]])}.`)];
+      return [make("p", { class: "statement" }, `It ${facts.ends ?? "decides"}: ${words(facts.classes[run.verdict])}.`),
+        make("p", {}, right ? "✓ That is right." : `✗ In truth: ${words(facts.classes[facts.label[unit]])}.`)];
     }
     const action = run.actions[step];
     const chance = run.probabilities[step];
-    const panel = told.panels[action];
+    const panel = facts.panels[action];
     const what = panel ? `Orders ${words(panel.name)}, for ${shown(panel.cost)} ${one.cost_unit}.` : "Orders nothing more, and decides.";
     const lots = chance === null || chance >= 0.9995 ? "In this state it always does so." : `It draws lots; this had a probability of ${shown(chance)}.`;
-    return [make("p", { class: "said" }, what), make("p", {}, "Why: ", course.why ? `${course.why} ` : "", lots)];
+    return [make("p", { class: "statement" }, what), make("p", {}, "Why: ", course.why ? `${course.why} ` : "", lots)];
   }
 
   function drawOrdered() {
-    const { one, told, run } = now();
+    const { one, facts, run } = now();
     const last = step >= run.actions.length;
     const belief = numberOf(run.beliefs[Math.min(step, run.actions.length - 1)] ?? null) ?? (last ? run.belief : null);
-    const meter = belief === null || told.classes.length !== 2 ? make("p", { class: "soft" }, "Its predicted probability is not logged at this step.")
-      : make("p", {}, `Predicted probability of ${words(told.classes[1])}: ${shown(belief)}`, make("meter", { min: 0, max: 1, value: belief, "aria-label": "predicted probability" }));
+    const meter = belief === null || facts.classes.length !== 2 ? make("p", { class: "soft" }, "Its predicted probability is not logged at this step.")
+      : make("p", {}, `Predicted probability of ${words(facts.classes[1])}: ${shown(belief)}`, make("meter", { min: 0, max: 1, value: belief, "aria-label": "predicted probability" }));
     ordered.replaceChildren(make("h4", {}, last ? "The end" : `Step ${step + 1} of ${run.actions.length}`), ...decision(), meter,
       make("p", {}, `Paid so far: ${shown(spentOf(run, step))} ${one.cost_unit}`));
     ordered.dataset.step = step;
   }
 
   function drawOthers() {
-    const { one, told } = now();
-    const body = told.policies.map((course, k) => {
+    const { one, facts } = now();
+    const body = facts.policies.map((course, k) => {
       const run = course.units[unit];
       if (!run) return null;
-      const names = orderedOf(told, run).map((action) => words(told.panels[action].name));
-      const right = run.verdict === told.label[unit];
+      const names = orderedOf(facts, run).map((action) => words(facts.panels[action].name));
+      const right = run.verdict === facts.label[unit];
       return make("tr", { class: k === policy ? "now" : null },
         make("th", { scope: "row" }, words(course.name)), make("td", {}, names.length ? names.join(", ") : "nothing"),
         make("td", { class: "number", "data-value": spentOf(run, run.costs.length) }, shown(spentOf(run, run.costs.length))),
-        make("td", {}, `${words(told.classes[run.verdict])} ${right ? "✓" : "✗"}`),
+        make("td", {}, `${words(facts.classes[run.verdict])} ${right ? "✓" : "✗"}`),
         make("td", {}, make("button", { onclick: () => { policy = k; step = 0; policies.list.selectedIndex = k; draw(); } }, "step"), " ",
-          make("button", { onclick: () => showLog(part, one, course, told.row_id[unit]) }, "origin")));
+          make("button", { onclick: () => showLog(part, one, course, facts.row_id[unit]) }, "origin")));
     });
     const head = ["policy", "ordered", `paid, ${one.cost_unit}`, "decision", ""].map((text) => make("th", { scope: "col" }, make("span", {}, text)));
     others.replaceChildren(make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, body.filter(Boolean))));

@@ -52,16 +52,16 @@ function sliderView(part, slider) {
     const stop = stopWithin(stops, budget);
     if (!stop) {
       const least = stops.length ? `; the least that any policy needs is ${shown(stops[0].budget)}` : "";
-      output.replaceChildren(make("p", { class: "said" }, `Nothing fits${least}.`));
+      output.replaceChildren(make("p", { class: "statement" }, `Nothing fits${least}.`));
       return;
     }
     const row = rowOf(table, stop.match);
-    const facts = slider.says.filter((name) => name in table.columns).flatMap((name) => {
+    const facts = slider.columns.filter((name) => name in table.columns).flatMap((name) => {
       const value = valueOf(table, name, row);
       return [make("div", {}, make("dt", {}, words(name)), make("dd", { "data-value": value, "data-name": name }, shown(value) || "not known"))];
     });
-    const name = slider.names.map((key) => stop.match[key]).filter((told) => told !== undefined).map(words).join(" ");
-    output.replaceChildren(make("p", { class: "said" }, "Take ", make("strong", {}, name), `: the ${slider.goal} within ${limit}.`),
+    const name = slider.names.map((key) => stop.match[key]).filter((text) => text !== undefined).map(words).join(" ");
+    output.replaceChildren(make("p", { class: "statement" }, "Take ", make("strong", {}, name), `: the ${slider.goal} within ${limit}.`),
       make("dl", {}, facts), ...(slider.note ? [make("p", { class: "soft" }, slider.note)] : []), make("button", { onclick: () => showRow(part, slider.table, row) }, "Where these numbers come from"));
     output.dataset.row = row;
   }

@@ -1,4 +1,4 @@
-// Puts the page together: the answers, then a part for each study.
+// Builds the page: the answers, then a part for each study.
 
 /** One study: what is looked at, its charts, budget, units and tables. */
 function studyView(part) {

@@ -34,7 +34,7 @@ function staysView(part) {
     known.replaceChildren(make("h4", {}, "Known before (age)"),
       make("div", { class: "known", tabindex: 0 }, make("ul", {}, values.map((text) => make("li", { class: text.endsWith("(1 window ago)") ? "new" : null }, text)))));
     now.replaceChildren(make("h4", {}, `Hour ${cell(row, "hours")}: step ${step + 1} of ${rows.length}`),
-      make("p", { class: "said" }, cell(row, "order, and why")), make("p", {}, `Recorded: ${cell(row, "recorded")}.`),
+      make("p", { class: "statement" }, cell(row, "order, and why")), make("p", {}, `Recorded: ${cell(row, "recorded")}.`),
       make("p", {}, `Cost ${cell(row, "cost")}, so far ${cell(row, "cost so far")} ${part.cost_unit}.`));
     now.dataset.step = step;
     const names = part.columns.filter((name) => name !== "known before (age)");

@@ -368,11 +368,11 @@ def _draw_estimates(axes: Axes, rows: pd.DataFrame) -> None:
         colour = {"color": estimator_style(row["estimator"]).colour}
         if not is_inside:
             above = row["estimate"] > right
-            far, beside, mark = (0.97, 0.93, ">") if above else (0.03, 0.07, "<")
+            far, number_at, mark = (0.97, 0.93, ">") if above else (0.03, 0.07, "<")
             mark_edge(axes, row["at"], far, mark, gid="beyond", **colour)
             number, side = f"{row['estimate']:.{places}f}", "right" if above else "left"
             where = {"xycoords": _BY_ROW, "ha": side, "va": "center_baseline"}
-            axes.annotate(number, (beside, row["at"]), **where)
+            axes.annotate(number, (number_at, row["at"]), **where)
             continue
         if row["ci_low"] < left:
             mark_edge(axes, row["at"], 0.0, CARETLEFT, gid="cut", **colour)

@@ -55,7 +55,7 @@ from frugal.studies.afape.nuisances import (
     Quality,
     fit_nuisances_of,
     nothing_fitted,
-    tell,
+    nuisance_tables,
 )
 from frugal.studies.afape.stored import TEST, StoredCases, StoredEpisodes
 from frugal.studies.afape.summary import OK
@@ -95,7 +95,7 @@ def fit_nuisances(
     qualities = {seed: Quality(context.settings["bins"]) for seed in fits}
     for number in outer(records.table.blocks_with(TEST), desc="blocks"):
         fitted = {
-            seed: of_seed.tell(fit_inputs, number, built, context.streams)
+            seed: of_seed.nuisance_tables(fit_inputs, number, built, context.streams)
             for seed, of_seed in fits.items()
         }
         for seed, result in fitted.items():
@@ -217,7 +217,7 @@ class _Seed:
         """Regression → the method that was taken."""
         return {name: fit.method for name, fit in self.fits.items()}
 
-    def tell(
+    def nuisance_tables(
         self, fit_inputs: _FitInputs, number: int, policies: Mapping[str, Policy], streams: Streams
     ) -> NuisanceTables:
         """Fitted results for the test rows of a block."""
@@ -226,7 +226,7 @@ class _Seed:
         if self.nuisances is None:
             return nothing_fitted(records, policies)
         rng = streams.of_block(number, "patterns", self.seed)
-        fitted = tell(self.nuisances, records, policies, self.fold[start:stop], rng)
+        fitted = nuisance_tables(self.nuisances, records, policies, self.fold[start:stop], rng)
         if self.learned is not None:
             fitted.propensities["learned_from"] = self.learned[start:stop]
         return fitted

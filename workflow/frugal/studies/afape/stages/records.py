@@ -197,7 +197,7 @@ class _TestBlock:
         places = places[(places >= begin) & (places < rows.stop)]
         self.number, self.places = number, places
         self.test, self.hidden = _hidden(records, places, seed)
-        self.asked = np.flatnonzero((places >= rows.start) & np.isnan(self.hidden).any(axis=1))
+        self.queried = np.flatnonzero((places >= rows.start) & np.isnan(self.hidden).any(axis=1))
 
 
 def _hidden(records: StoredRecords, places: np.ndarray, seed: int) -> tuple[Table, np.ndarray]:
@@ -278,8 +278,8 @@ def _frame(
         "seed": seed,
         "method": method,
         "draw": draw,
-        "row_id": test_block.test.row_id[test_block.asked],
+        "row_id": test_block.test.row_id[test_block.queried],
     }
     for j, name in enumerate(test_block.test.columns):
-        columns[f"value:{name}"] = values[test_block.asked, j]
+        columns[f"value:{name}"] = values[test_block.queried, j]
     return pd.DataFrame(columns)

@@ -22,7 +22,7 @@ from frugal.judge.verdicts import readable
 from frugal.missing.graphs import parse_graph
 from frugal.missing.identification import identify
 from frugal.missing.law import grid_law
-from frugal.results.replacing import together
+from frugal.results.replacing import collected
 from frugal.studies.afape.spec import CLEAR
 from frugal.studies.afape.stages.estimates import estimate_costs, fit_nuisances
 from frugal.studies.afape.stages.records import check_graph, impute_features
@@ -75,14 +75,14 @@ class Judges:
         copies = {"imputed": _NO_COPY, "rounds": _NO_COPY}
         if imputation is not None:
             of_rows = {name: stored[name] for name in ("table", "catalogue", "masks")}
-            copies = together(
+            copies = collected(
                 impute_features(
                     **of_rows, context=self._context(imputation, "impute_features", draw)
                 )
             )
         for name, settings in self.agents.items():
             filed: dict[str, Any] = {"policy": self.policies[name]} if name in self.policies else {}
-            blocked_and_worlds = together(
+            blocked_and_worlds = collected(
                 roll_out(
                     **stored,
                     **copies,
@@ -106,7 +106,7 @@ class Judges:
         filed: dict[str, Any] = {
             f"policy_{k}": policy for k, policy in enumerate(self.policies.values())
         }
-        nuisances = together(
+        nuisances = collected(
             fit_nuisances(
                 **drawn.stored,
                 blocked=_by_agent(drawn.blocked),
@@ -258,7 +258,7 @@ def _with_gaps(
     """The rows, with the masks of one draw."""
     stored = {"table": rows, "catalogue": catalogue}
     settings = {"name": "grid", "seeds": [draw], "missingness": missingness, "s": None}
-    return stored | together(
+    return stored | collected(
         draw_missingness(**stored, context=Context(settings, Streams(draw, "draw_missingness", {})))
     )
 

@@ -261,12 +261,12 @@ def _next_to(summary: pd.DataFrame, recounted: pd.DataFrame) -> pd.DataFrame:
     kinds = dict.fromkeys(("dataset", "family", "criterion", "method", "split"), str)
     recounted_rows = recounted.astype(kinds).assign(seed=recounted["seed"].astype(int))
     numbers = [c for c in recounted_rows.columns if c not in [*OF_SOLUTION, "split"]]
-    beside = summary
+    merged = summary
     for split, prefix in SPLITS.items():
         part = recounted_rows.loc[recounted_rows["split"] == split, [*OF_SOLUTION, *numbers]]
         part = part.rename(columns={name: f"{prefix}{name}_again" for name in numbers})
-        beside = beside.merge(part, on=OF_SOLUTION, how="left", validate="one_to_one")
-    return beside
+        merged = merged.merge(part, on=OF_SOLUTION, how="left", validate="one_to_one")
+    return merged
 
 
 def _same(first: pd.Series, other: pd.Series) -> np.ndarray:

@@ -54,7 +54,7 @@ def learn(
         rows.rng.spawn(folds + 1),
     )
     training.run()
-    networks = believers.beside("values", training.predictor, training.chooser)
+    networks = believers.with_chooser("values", training.predictor, training.chooser)
     walked, tried = walks(rows, networks, floor=ALL), settings["levels"]
     informed = believers.informed(objective)
     rules = fit_rules(rows, walked, lambda walk: levels(walk, tried), informed, budgets)

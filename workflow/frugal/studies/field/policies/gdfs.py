@@ -58,7 +58,7 @@ def learn(
         rows.rng.spawn(folds + 1),
     )
     training.run()
-    networks = believers.beside("logits", training.predictor, training.chooser)
+    networks = believers.with_chooser("logits", training.predictor, training.chooser)
     walked = walks(rows, networks, floor=min(LEASTS))
     rules = fit_rules(rows, walked, lambda walk: LEASTS, believers.informed(objective), budgets)
     steps = settings["updates"] * settings["batch"]

@@ -146,7 +146,7 @@ def fit_lattice(
     """
     masked = fit_masked(rows, copies=settings["copies"])
     sets = lattice_sets(masked, most=settings["sets"])
-    beliefs = network.beside(rows.settings.repeats) if network else masked
+    beliefs = network.stacked(rows.settings.repeats) if network else masked
     lattice = Lattice(sets, rows, np.stack([beliefs.belief(panels) for panels in sets]))
     informed = objective.knowing(lattice.probability[-1])
     full = float(rows.price(sets[-1]).mean())
@@ -280,7 +280,7 @@ class OneModel:
 
     trees: TreeEnsemble
 
-    def tell(
+    def risk(
         self, reading: Readings, acquired: Panels, at: Int[np.ndarray, "K m"]
     ) -> Float[np.ndarray, "K m"]:
         """Probability of illness; panels outside the state's set count, too. (K, m)"""
@@ -304,7 +304,7 @@ class ModelPerSet:
     trees: Sequence[TreeEnsemble]
     stack: Stack
 
-    def tell(
+    def risk(
         self, reading: Readings, acquired: Panels, at: Int[np.ndarray, "K m"]
     ) -> Float[np.ndarray, "K m"]:
         """Probability of illness; panels outside the state's set count with the network. (K, m)"""
@@ -423,7 +423,7 @@ class LatticePolicies(ThresholdRules):
     def _belief(
         self, reading: np.ndarray, acquired: np.ndarray, at: np.ndarray
     ) -> Float[np.ndarray, "K m"]:
-        return self.believer.tell(reading, acquired, at).round(DIGITS)
+        return self.believer.risk(reading, acquired, at).round(DIGITS)
 
     def _set_of(self, acquired: Panels) -> Int[np.ndarray, "K m"]:
         """Number of the lattice's largest set inside each, the first of equals."""

@@ -292,7 +292,7 @@ class Believers:
         odds, _ = self.networks.out_of_fold(visible, self.rows.fold)
         return objective.knowing(np.round(1 / (1 + np.exp(-odds)), DIGITS))
 
-    def beside(
+    def with_chooser(
         self, output_kind: OutputKind, predictor: "FlatParameters", chooser: "FlatParameters"
     ) -> PanelNetworks:
         """The networks that were trained further, with the choosers."""

@@ -18,7 +18,7 @@ from frugal.studies.recourse.solvers.lagrangian_bound import too_dear
 from frugal.studies.recourse.solvers.lagrangian_tree import MOST_TIES, solve_choices
 
 _SLACK, _RELATIVE = 1e-6, 1e-9  # of a bound, in steps of cost
-TELLS_STEPS = 1e9  # sum of costs in steps up to which a row of costs resolves one step
+RESOLVES_STEPS = 1e9  # sum of costs in steps up to which a row of costs resolves one step
 Program = tuple[Any, np.ndarray, np.ndarray]  # sparse rows; the least and the most that each may be
 _OPTIMAL, _INFEASIBLE = 0, 2  # status of scipy.optimize.milp
 
@@ -67,7 +67,7 @@ def cheapest_by_program(
         keep: sets at most.
         most_nodes: of HiGHS, for each set.
     """
-    program, exact = _program(need, catalogue, unit_rules), catalogue.cost.sum() <= TELLS_STEPS
+    program, exact = _program(need, catalogue, unit_rules), catalogue.cost.sum() <= RESOLVES_STEPS
     if below is not None and exact:
         program = _at_most(program, catalogue.cost, below - 0.5)
     cheapest: list[tuple[int, ...]] = []
@@ -255,7 +255,7 @@ def solve_proven(
 
 def _longer(catalogue: ActionLinks, few: int, max_nodes: int) -> int:
     """Branches of the second search; all of them where a program can prove little."""
-    return few if catalogue.cost.sum() <= TELLS_STEPS else max_nodes
+    return few if catalogue.cost.sum() <= RESOLVES_STEPS else max_nodes
 
 
 def _tree(

@@ -10,7 +10,7 @@ from frugal.core.errors import extras_named, say, through
 from frugal.data.long_files import LongFile
 from frugal.library.commands import (
     add_flags,
-    asks,
+    is_interactive,
     is_yaml,
     kept_lines,
     stated_options,
@@ -33,7 +33,7 @@ def search_command(words: Sequence[str]) -> int:
     flags = verb_flags(search)
     args = add_flags(parser, flags).parse_args(list(words))
     with whole_folder(args.into, args.table) as (folder, place), extras_named("frugal search"):
-        if not is_yaml(args.table) and asks():
+        if not is_yaml(args.table) and is_interactive():
             lacking = [name for name in NEEDED if getattr(args, name) is None]
             if lacking:
                 say(f"{args.table}: columns {', '.join(map(str, LongFile.of(args.table).cells))}")

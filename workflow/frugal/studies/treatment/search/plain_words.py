@@ -156,12 +156,12 @@ def policy_words(table: StepTable) -> str:
     base, k = len(table.outcomes), len(table.treatments)
     for x, name in enumerate(table.contexts):
         lines.append("Everyone:" if name == "all" else f"{name}:")
-        _tell(table, x, [-1] * k, "", lines, base)
+        _add_lines(table, x, [-1] * k, "", lines, base)
         lines.append("")
     return "\n".join(lines)
 
 
-def _tell(
+def _add_lines(
     table: StepTable, x: int, outcome: list[int], lead: str, lines: list[str], base: int
 ) -> None:
     """Lines of a history and of all that follow it."""
@@ -177,7 +177,7 @@ def _tell(
     for y in range(base - 1):
         after = [*outcome]
         after[a] = y
-        _tell(table, x, after, f"If {table.outcomes[y]}: ", lines, base)
+        _add_lines(table, x, after, f"If {table.outcomes[y]}: ", lines, base)
 
 
 def steps_frame(table: StepTable, reached: np.ndarray) -> pd.DataFrame:

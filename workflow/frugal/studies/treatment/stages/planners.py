@@ -280,7 +280,7 @@ def judge_searches(*, description: Path, records: Path, context: Context) -> dic
                     len(training),
                     untried.sentences,
                 ),
-                "said": list(records_read.remarks),
+                "remarks": list(records_read.remarks),
             },
             {"policy.safetensors": steps.arrays()},
         ),
@@ -371,7 +371,7 @@ def write_search_answer(
     *, policy: Mapping[str, Any], arrays: Mapping[str, np.ndarray], context: Context
 ) -> dict[str, bytes]:
     """`text`: the verdict and corrections of the file; `words`: the policy, step by step."""
-    corrections = [f"Read: {sentence}." for sentence in policy["said"]]
+    corrections = [f"Read: {sentence}." for sentence in policy["remarks"]]
     text = "\n".join([*policy["verdict"], *corrections])
     words = policy_words(step_table(arrays, policy))
     return {"text": f"{text}\n".encode(), "words": words.encode()}
