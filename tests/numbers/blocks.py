@@ -297,7 +297,7 @@ def grid_default(run: Run) -> str:
 
     best = cells(
         lambda g: (
-            f"{worlds.loc[g, 'told']} of {worlds.loc[g, 'draws']}"
+            f"{worlds.loc[g, 'decided']} of {worlds.loc[g, 'draws']}"
             if np.isclose(float(worlds.loc[g, "regret"]), 0.0)
             else f"regret {worlds.loc[g, 'regret']:.3f}"
         )

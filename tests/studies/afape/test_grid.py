@@ -132,7 +132,7 @@ def test_a_world_is_judged_under_its_graph_and_under_none(judged):
     lead = pd.Series({agent: values[0] for agent, values in truth.items()}) - truth[best][0]
     costlier = [(lead > 4 * error).sum() for error in draws["std_error"]]  # none is left out here
     assert list(draws["costlier"]) == costlier
-    assert (draws["costlier_told"] <= draws["costlier"]).all()
+    assert (draws["costlier_excluded"] <= draws["costlier"]).all()
     one = estimates[(estimates["estimator"] == "stabilised_ipw") & (estimates["draw"] == 0)]
     by_graph = one.pivot(index="agent", columns="graph", values="estimate")
     assert (by_graph["mcar"] != by_graph["true"]).all()
@@ -148,7 +148,7 @@ def test_policies_act_on_imputed_copies_in_the_first_draws_alone(judged):
 def test_the_summary_counts_verdicts(judged):
     world = {"dataset": "d", "mechanism": "mnar", "missing_share": "0.4"}
     draws = judged["draws"].assign(**world)
-    told = ["sure", "regret", "gap", "std_error", "costlier", "costlier_told", "best_excluded"]
+    told = ["sure", "regret", "gap", "std_error", "costlier", "costlier_excluded", "best_excluded"]
     draws.loc[draws["graph"] == "true", told] = [True, 0.3, 9.0, 1.0, 3, 2, True]
     draws.loc[draws["graph"] == "mcar", told] = [False, 0.0, 1.0, 1.0, 1, 0, False]
     made = summarise_grid(

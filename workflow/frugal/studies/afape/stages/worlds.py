@@ -352,7 +352,7 @@ def _answer(results: Mapping[str, pd.DataFrame], truth: Mapping[str, float]) -> 
         "gap": others[1] - others[0] if len(others) > 1 else np.nan,
         "std_error": error,
         "costlier": len(costlier),
-        "costlier_told": sum(agent not in may_be_best for agent in costlier),
+        "costlier_excluded": sum(agent not in may_be_best for agent in costlier),
         "best_excluded": cheapest in judged and cheapest not in may_be_best,
     }
 
@@ -391,12 +391,12 @@ def _world(key: tuple, rows: pd.DataFrame, estimates: pd.DataFrame) -> dict[str,
     covered = read["truth"].between(read["ci_low"], read["ci_high"])
     return dict(zip(WORLD, key, strict=True)) | {
         "draws": len(rows),
-        "told": len(decided),
+        "decided": len(decided),
         "sure_draws": len(sure),
         "sure_and_wrong": int((sure["regret"] > 0).sum()),
         "clear": len(clear),
         "clear_and_sure": int(clear["sure"].sum()),
-        **{n: int(decided[n].sum()) for n in ("costlier", "costlier_told", "best_excluded")},
+        **{n: int(decided[n].sum()) for n in ("costlier", "costlier_excluded", "best_excluded")},
         "refuted_draws": int(rows["graph_refuted"].sum()),
         "regret": float(decided["regret"].mean()),
         "best_cost": float(rows["best_cost"].iloc[0]),
