@@ -172,8 +172,14 @@ def test_policies_that_no_record_follows_have_no_answer():
     frame = visits()
     frame.loc[frame.index % 10 > 0, "crp"] = np.nan
     every = {"every": {"kind": "fixed", "panels": "all"}}
-    with pytest.raises(DataError, match="too few records follow 'always', 'every' for an estimate"):
+    with pytest.raises(DataError, match=r"too few records follow any .* which needs 30"):
         frugal.decide(frame, **TERMS, agents=every)
+
+
+def test_a_table_of_few_rows_has_an_open_answer_or_a_refusal():
+    assert frugal.decide(visits()[:36], **TERMS, config=SMALL).state == "open"
+    with pytest.raises(DataError, match="which needs 30; allowed are more cases"):
+        frugal.decide(visits()[:24], **TERMS, config=SMALL)
 
 
 def test_the_positive_class_is_stated():

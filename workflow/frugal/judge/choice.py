@@ -14,7 +14,6 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from frugal.core.errors import DataError
-from frugal.core.schema_check import listed
 from frugal.judge.comparisons import Comparison, compare, gaussian, savings_quantile
 from frugal.judge.intervals import effective_sample_size, largest_weight_share
 from frugal.judge.prices import ExtraCosts, PriceBox
@@ -396,10 +395,9 @@ def choose(
     """
     names = list(candidates.names)
     if not names:
-        which = listed(map(repr, candidates.left_out)) or "a policy"
         raise DataError(
-            f"too few records follow {which} for an estimate of the cost; allowed are policies of "
-            "which one acquires fewer panels"
+            "too few records follow any of the policies for an estimate, which needs "
+            f"{LEAST_ESS:g}; allowed are more cases, or policies that acquire fewer panels"
         )
     every = last = _compare(candidates, names, rng)
     if tried is not None and len(tried.names) > len(names):

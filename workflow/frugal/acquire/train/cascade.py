@@ -296,9 +296,9 @@ def fit_fixed_sets(
     else:
         sets = [rows.every if settings["panels"] == "all" else rows.base]
     judged = [_judged_alone(option, sets, beliefs, objective) for option in sets]
-    return within_budgets(
-        [option for option in judged if option], objective, budgets, most=1
-    ), beliefs
+    few = [_judged_alone(rows.base, [rows.base], beliefs, objective)]
+    options = [option for option in (judged if any(judged) else few) if option]
+    return within_budgets(options, objective, budgets, most=1), beliefs
 
 
 def _judged_alone(
