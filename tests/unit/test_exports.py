@@ -189,6 +189,26 @@ def test_a_case_that_advise_refuses_has_no_advice(answer, cases, tmp_path):
         READER.advice(rules, case.iloc[0].to_dict())
 
 
+def test_names_that_a_query_could_misread(tmp_path):
+    rng, n = np.random.default_rng(4), 240
+    name = 'a "b" [c]; --'
+    frame = pd.DataFrame({"select": rng.normal(size=n), name: rng.choice(["Ärger", "O'Brien"], n)})
+    frame["next"] = np.where(frame["select"] + (frame[name] == "Ärger") > 0.5, "it's", "no")
+    terms = {"prices": {name: 1}, "free": ["select"], "errors": {"missed": 9, "false alarm": 9}}
+    table = frugal.load(frame, label="next", positive="it's", **terms)
+    rule = {"kind": "rule", "steps": [{"panel": name}]}
+    policy = frugal.train(frugal.missingness(table), rule)
+    cases = frame.drop(columns="next").assign(c1=np.arange(n).astype(str))
+    cases[name] = cases[name].mask(rng.random(n) < 0.3)
+    cases[name] = cases[name].mask(rng.random(n) < 0.3, cases[name].str.upper())
+    query = policy.to_sql(tmp_path / "a.sql", id_column="c1")
+    require_same(in_sqlite(query, cases), policy.advise(cases, id_column="c1"))
+    with pytest.raises(pd.errors.DatabaseError, match="no such column"):
+        in_sqlite(query, cases.drop(columns=name))
+    with pytest.raises(DataError, match="query has two columns named 'next'"):
+        policy.to_sql(tmp_path / "b.sql", id_column="next")
+
+
 def shown(dictionary: Path, case: dict[Any, Any]) -> set[str]:
     """Fields that a form shows, given all answers: its logic in the words of Python."""
     rows = list(csv.DictReader(dictionary.read_text(encoding="utf-8").splitlines()))

@@ -317,7 +317,7 @@ def _without_learners(agents: dict[str, Any], described: Description) -> list[st
         name for name, agent in agents.items() if agent is not None and agent["kind"] in binary
     ]
     agents |= dict.fromkeys(left_out)
-    return [
+    return left_out and [
         f"The policies {listed(left_out)} are left out: they decide between two classes, and the "
         f"label of {described.path.name} has {classes}."
     ]

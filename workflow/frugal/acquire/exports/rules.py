@@ -5,6 +5,7 @@ SQL and forms are made from it. Knows no kind.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -215,6 +216,8 @@ def _spellings(levels: Sequence[str]) -> dict[str, str]:
     """Small letters of other texts for a level → the level, see `same_level`."""
     forms = [level.lower() for level in levels]
     forms += [f"{text}." for text in forms] + [text.rstrip(".") for text in forms]
+    # SQLite's LOWER knows A to Z alone
+    forms += [re.sub("[A-Z]", lambda letter: letter[0].lower(), name.upper()) for name in levels]
     forms += [*(f"{level}.0" for level in levels), *_SPELLINGS]
     words = [word(level) for level in levels]
     level_of = {text: same_level(text, levels) for text in forms if words.count(word(text)) < 2}

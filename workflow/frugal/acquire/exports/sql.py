@@ -12,6 +12,7 @@ from frugal.acquire.bundles import CaseBundle
 from frugal.acquire.exports.expressions import Expressions, Language
 from frugal.acquire.exports.formulas import COMPARES, operands
 from frugal.acquire.exports.rules import STOP, rules_of
+from frugal.core.schema_check import require_unique_names
 
 DEEPEST = 40  # steps within one expression; systems limit how deep they read
 TREES_AT_ONCE = 100  # that one column sums
@@ -33,16 +34,17 @@ def sql_file(bundle: CaseBundle, *, table: str = "cases", id_column: str | None 
         id_column: names the cases in the result; without, the result has all columns of the cases.
 
     Raises:
-        DataError: the policy is of a kind without formulas.
+        DataError: the policy is of a kind without formulas, or two columns have one name.
     """
     rules = rules_of(bundle)
     columns = [column["name"] for column in rules["columns"]]
-    shown = {f"k{j}": name for j, name in enumerate([id_column] if id_column else columns)}
-    layers = [[*((_name(name), key) for key, name in shown.items()), *_cells(rules["columns"])]]
+    shown = {f"k{j}": n for j, n in enumerate(columns if id_column is None else [id_column])}
+    layers = [[*((_column(name), key) for key, name in shown.items()), *_cells(rules["columns"])]]
     layers += _layers(rules)
     results = [(key, _name(name)) for key, name in shown.items()] + layers.pop()
+    require_unique_names([name[1:-1] for _, name in results], "the result of the query")
     used = [{*re.findall(r"\b[ckst]\d+(?:_\d+)?\b", str(layer))} for layer in [*layers, results]]
-    parts, before, carried = [], ".".join(map(_name, table.split("."))), set[str]()
+    parts, before, carried = [], f"{'.'.join(map(_name, table.split('.')))} this", set[str]()
     for number, layer in enumerate(layers):
         new = {name for _, name in layer}
         carried &= set().union(*used[number + 1 :])
@@ -67,6 +69,11 @@ def _text(text: str) -> str:
 
 def _name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def _column(name: str) -> str:
+    """A column of the table; without the table SQLite reads a name that is not there as a text."""
+    return f"this.{_name(name)}"
 
 
 def _choice(condition: str, yes: str, no: str) -> str:
@@ -128,7 +135,7 @@ def _first(write: Expressions, steps: Sequence[int], names: Sequence[str], text:
 def _cells(columns: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     """Cells, read as numbers or as levels."""
     for place, column in enumerate(columns):
-        text = f"TRIM(CAST({_name(column['name'])} AS VARCHAR(255)))"
+        text = f"TRIM(CAST({_column(column['name'])} AS VARCHAR(255)))"
         pairs = {f"{text} IN ({', '.join(map(_text, column['unknown']))})": "NULL"}
         if column["type"] == "category":
             value = text
@@ -136,7 +143,7 @@ def _cells(columns: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
             small = column["spellings"].items()
             pairs |= {f"LOWER({text}) = {_text(t)}": _text(to) for t, to in small}
         else:
-            value = f"CAST({_name(column['name'])} AS DOUBLE PRECISION)"
+            value = f"CAST({_column(column['name'])} AS DOUBLE PRECISION)"
             pairs |= {f"{text} = {_text(t)}": _number(x) for t, x in column["texts"].items()}
             pairs |= {f"{value} = {_number(x)}": "NULL" for x in column["unknown_numbers"]}
             if column["range"]:
