@@ -89,7 +89,16 @@ def test_values_of_fhir_of_any_kind(tmp_path):
     }
 
 
+def test_subjects_of_fhir_that_are_no_patients_and_values_of_other_kinds(tmp_path):
+    group = observation(value=7) | {"subject": {"reference": "http://a/Group/1"}}
+    ratio = observation(valueRatio={"numerator": {"value": 1}}) | {"valueQuantity": None}
+    table = opened(tmp_path, lines(observation("1/_history/2"), group, ratio), "fhir")
+    assert table.cells.to_dict("list") == {"crp": ["5", "7"]}
+    assert "left out: 1 valueRatio" in table.remarks
+
+
 BAD = lines(*[observation()] * 16) + '{"resourceType": \n' + TWO
+OMOP = "person_id,measurement_concept_id,measurement_date,value_as_number"
 REFUSED: dict[str, tuple[str, str, str]] = {
     "wrong JSON": (BAD, "fhir", r"f.txt, line 17 is no JSON: Expecting value at character 17"),
     "a null code": (TWO + lines(observation(code=None)), "fhir", "line 3: an Observation has no"),
@@ -102,6 +111,21 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         TWO + lines(observation(effectiveDateTime="2024-03-01T08:00:00")),
         "fhir",
         "line 3: column 'time' has a time without a zone, and others with one",
+    ),
+    "a word among zones": (
+        TWO + lines(observation(effectiveDateTime="yesterday")),
+        "fhir",
+        "line 3: column 'time' holds 'yesterday'",
+    ),
+    "units of OMOP without a concept": (
+        f"{OMOP},unit_concept_id,unit_source_value\n1,3,2024-01-01,5,0,mg/L\n2,3,2024-01-01,5,0,g/L\n",
+        "omop",
+        r"several units of measure \(1 in mg/L, 1 in g/L\)",
+    ),
+    "columns that differ in capitals": (
+        f"{OMOP},Person_ID\n1,3,2024-01-01,5,2\n",
+        "omop",
+        "two col",
     ),
     "no date": (lines(observation(effectiveDateTime="now")), "fhir", "line 1: .*'now'"),
     "a list as a value": (lines(observation(value=[1])), "fhir", r"line 1: 'value' is \['1'\]"),

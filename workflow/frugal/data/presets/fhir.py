@@ -1,5 +1,6 @@
 """FHIR: Observations, one on each line (NDJSON), or the entries of a Bundle."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -50,6 +51,11 @@ def _value(record: JsonRecord, of: Mapping[str, Any]) -> tuple[str, str]:
     return next(filter(None, (record.text(key, of=of) for key in _SIMPLE)), ""), ""
 
 
+def _id(record: JsonRecord, key: str, kind: str) -> str:
+    """The id in a reference, such as Patient/7 or an address that ends in it; of others all."""
+    return re.sub(rf"^(.*/)?{kind}/|/_history/.*", "", record.text(key, "reference"))
+
+
 def _read(path: Path) -> LongFile:
     left_out: Counter[str] = Counter()
     words: dict[str, str] = {}
@@ -61,9 +67,8 @@ def _read(path: Path) -> LongFile:
                 left_out[status if kind == "Observation" else kind or "without a type"] += 1
                 continue
             same = {
-                # a reference is Patient/7, or an address that ends in it
-                "unit": record.text("subject", "reference").rpartition("/")[2],
-                "stay": record.text("encounter", "reference").rpartition("/")[2],
+                "unit": _id(record, "subject", "Patient"),
+                "stay": _id(record, "encounter", "Encounter"),
                 "time": next(filter(None, (record.text(*keys) for keys in _TIMES)), ""),
                 "result": record.text("issued"),
             }
@@ -73,6 +78,7 @@ def _read(path: Path) -> LongFile:
                 code, word = _code(record, part.get("code"))
                 words.setdefault(code, word)
                 value, measure = _value(record, part)
+                left_out.update(key for key in part if not value and key.startswith("value"))
                 yield record.line, {**same, "name": code, "value": value, "measure": measure}
 
     read = rows_of(

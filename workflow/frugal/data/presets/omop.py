@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from frugal.core.errors import DataError
+from frugal.core.schema_check import require_unique_names
 from frugal.data.encoded_columns import whole
 from frugal.data.long_files import LongFile
 from frugal.data.long_formats import Preset, by_words
@@ -52,6 +53,7 @@ def _words(concepts: pd.Series, words: Mapping[str, str], other: str | None = No
 def _read(path: Path) -> LongFile:
     file = LongFile.of(path)
     cells = file.cells.rename(columns=lambda name: str(name).lower())
+    require_unique_names(list(cells.columns), file.name)
     file = replace(file, cells=cells, quantities=("value_as_number",))
     file.require_columns("person_id", "measurement_concept_id", "value_as_number")
     timed = [c for c in ("measurement_datetime", "measurement_date") if c in cells]
@@ -83,7 +85,7 @@ def _read(path: Path) -> LongFile:
         "time": first.mask(first == "", second[0]) if second else first,
         "name": by_words(code, names).mask(code == "", source),
         "value": number.mask(number == "", text.mask(text == "", column("value_source_value"))),
-        "measure": measure.mask(measure == "", written),
+        "measure": measure.mask(unit == "", written),
     }
     return LongFile(file.name, pd.DataFrame(rows), file.lines, remarks=file.remarks)
 
