@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -295,6 +296,16 @@ def test_an_absolute_path_into_the_folder_is_the_same_file(capsys):
 
 def test_an_empty_folder_is_refused():
     assert "nothing to audit" in refusal("results/none")
+
+
+def test_results_of_a_table_in_its_own_folder_are_audited_there(capsys):
+    own = Path("results/decide/clinic")
+    shutil.copytree("results", own / "results")
+    (own / "answer.html").write_text("a copy")
+    assert audit(*LOOK, "--sample", "0") == 0
+    assert f"audit the results of {own} in that folder" in capsys.readouterr().out
+    for path in (own, own / "results", own / SUMMARY):
+        assert f"run the audit in {own}, which" in refusal(str(path))
 
 
 def test_the_guide_needs_no_manifest():

@@ -58,13 +58,19 @@ def recorded_files(folder: Path) -> tuple[dict[Path, dict[str, Any]], list[str]]
             doubtful.add(RESULTS / path.parent.relative_to(STEPS))
         else:
             records |= {Path(payload): record for payload, record in described.items()}
-    known = {*records, *manifests, _GUIDE}
+    known, apart = {*records, *manifests, _GUIDE}, {*own_results(folder)}
     for path in sorted(folder.rglob("*")):
         # a pipe or a device has no place there either
         stray = path not in known and (not path.is_dir() or path.is_symlink())
+        stray &= apart.isdisjoint(path.parents)
         if stray and path.parent not in doubtful and (reason := _why_stray(path)):
             sentences.append(f"{path}: {reason}")
     return {p: r for p, r in sorted(records.items()) if p.is_relative_to(folder)}, sentences
+
+
+def own_results(folder: Path) -> list[Path]:
+    """Folders below that hold results of their own, as that of one's own table does."""
+    return sorted(path.parents[1] for path in folder.rglob(STEPS.as_posix()))
 
 
 def edited_copies(folder: Path, payloads: Iterable[Path]) -> list[str]:

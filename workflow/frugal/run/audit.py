@@ -30,6 +30,7 @@ from frugal.results.audit import (
     chain_lines,
     check_payload,
     edited_copies,
+    own_results,
     recorded_files,
     rerun,
     row_lines,
@@ -45,6 +46,7 @@ from frugal.results.differences import (
 from frugal.results.files import file_digest
 from frugal.results.manifests import (
     RESULTS,
+    STEPS,
     AuditError,
     commit_here,
     load_record,
@@ -95,6 +97,8 @@ def audit_command(words: list[str], run_job: RunJob) -> int:
             f"{parsed.path}: is not under results/ of this folder; "
             "run the audit in the folder that holds results/"
         )
+    if of_own := [folder for folder in (target, *target.parents)[:-1] if (folder / STEPS).is_dir()]:
+        raise AuditError(f"{parsed.path}: run the audit in {of_own[0]}, which holds these results")
     if (parsed.sign or parsed.verify) and target != RESULTS:
         raise AuditError(f"{parsed.path}: --sign and --verify take all of results/")
     trusted = {_digest_of_code(path) for path in parsed.trust_code}
@@ -105,6 +109,7 @@ def audit_command(words: list[str], run_job: RunJob) -> int:
     sentences = [f"{len(documents)} files agree with their manifests and inputs"]
     sentences += [*_rerun_sample(documents, parsed, outside, trusted, run_job)]
     sentences += [*_remarks(documents, outside)]
+    sentences += [f"audit the results of {folder} in that folder" for folder in own_results(target)]
     if parsed.sign:
         sentences.append(sign_results(parsed.sign, records))
     if parsed.verify:
@@ -129,7 +134,10 @@ def _records(
         records |= described
         wrong = [*strays, *edited_copies(target, records)]
     if not records and not wrong:
-        raise AuditError(f"{parsed.path}: there is nothing to audit; run snakemake first")
+        raise AuditError(
+            f"{parsed.path}: there is nothing to audit; run snakemake first"
+            + "".join(f", or the audit in {folder}" for folder in own_results(target)[:1])
+        )
     return dict(sorted(records.items())), wrong
 
 
