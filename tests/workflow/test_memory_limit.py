@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow.runs import TINY, snakemake
+from tests.workflow.runs import ROOT, TINY, snakemake
 
 pytestmark = pytest.mark.workflow
 TABLE = "results/data/dataset=tiny_world/table.parquet"
@@ -90,6 +90,13 @@ def test_the_plan_stands_on_the_terminal_once_before_the_first_job(tiny_run):
     assert len(plan) == 1
     assert "  roll_out   " not in tiny_run.output.split("Plan: ")[1]
     assert tiny_run.output.index("\nPlan: ") < tiny_run.output.index("rule prepare_data:")
+
+
+def test_the_plan_of_ones_own_table_is_that_of_its_answer(tmp_path):
+    table = f"table={ROOT / 'docs/examples/clinic.yaml'}"
+    said = snakemake(tmp_path, "--config", table, "--", "plan", configs=()).stdout
+    assert "  learn_candidates            5 jobs" in said, said
+    assert "train_dadi" not in said
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,9 @@ rule plan:
     resources:
         mem_mb=memory,
     params:
-        arguments=lambda w: engine_arguments(reported_studies(), "--summary"),
+        arguments=lambda w: engine_arguments(
+            reported_studies() if DEFAULT_TARGET == "all" else [DEFAULT_TARGET], "--summary"
+        ),
         costs=lambda w: str(COSTS),
         cores=workflow.resource_settings.cores or 1,
     shell:
