@@ -94,7 +94,7 @@ def test_the_plan_stands_on_the_terminal_once_before_the_first_job(tiny_run):
 
 def test_the_plan_of_ones_own_table_is_that_of_its_answer(tmp_path):
     table = f"table={ROOT / 'docs/examples/clinic.yaml'}"
-    said = snakemake(tmp_path, "--config", table, "--", "plan", configs=()).stdout
+    said = snakemake(tmp_path, "plan", "--config", table, configs=()).stdout
     assert "  learn_candidates            5 jobs" in said, said
     assert "train_dadi" not in said
 

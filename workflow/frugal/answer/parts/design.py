@@ -214,20 +214,23 @@ def _sentences(shown: Shown) -> list[str]:
     ]
     strata += ["the other strata are on the page"] if len(rows) > SHOWN else []
     bound, sure, needed = design["bound"], design["sure"], design["needed"]
-    of = "of F1" if choice["objective"] == "f1" else f"{unit} a case"
+    cheaper, of = (
+        ("better", "of F1") if choice["objective"] == "f1" else ("cheaper", f"{unit} a case")
+    )
     cases = {
         name: "more than a million" if value is None else f"about {number(value)}"
         for name, value in needed.items()
     }
     then = (
-        f"Expected then: another policy is cheaper by at most {number(bound['by_design'])} {of}, "
+        f"Expected then: another policy is {cheaper} by at most {number(bound['by_design'])} {of}, "
         f"recorded as before {number(bound['as_before'])}."
     )
     if choice["state"] not in SURE and choice["graph"]["state"] != "refuted":
-        then += (
-            f" The answer is good enough with probability {sure['by_design']:.2f}; for 0.50, "
-            f"{cases['by_design']} such cases are needed, recorded as before {cases['as_before']}."
-        )
+        then += f" The answer is good enough with probability {sure['by_design']:.2f}"
+        if sure["by_design"] < 0.5:
+            then += f"; for 0.50, {cases['by_design']} such cases are needed, recorded as before "
+            then += cases["as_before"]
+        then += "."
     return [
         *_worth(design, unit),
         f"Of {design['cases']:,} further cases, record all of these panels or none, at random: "
