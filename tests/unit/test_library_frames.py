@@ -176,6 +176,11 @@ def test_policies_that_no_record_follows_have_no_answer():
         frugal.decide(frame, **TERMS, agents=every)
 
 
+def test_errors_that_cost_nothing_are_refused_by_the_argument():
+    with pytest.raises(DataError, match=r"^errors: all are 0, so no panel could pay"):
+        frugal.load(visits(), **TERMS | {"errors": {"missed": 0, "false alarm": 0}})
+
+
 def test_a_table_of_few_rows_has_an_open_answer_or_a_refusal():
     assert frugal.decide(visits()[:36], **TERMS, config=SMALL).state == "open"
     with pytest.raises(DataError, match="which needs 30; allowed are more cases"):

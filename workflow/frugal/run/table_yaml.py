@@ -130,7 +130,7 @@ class StatedTerms:
         return rows
 
     def require_all(self, guess: TableGuess, *, counted: bool = False) -> None:
-        """Refuse a price, or the cost of an error, that is not stated.
+        """Refuse a price, or the cost of an error, that is not stated, and costs that are all 0.
 
         Args:
             guess: of the table.
@@ -147,6 +147,8 @@ class StatedTerms:
         panels = [p["name"] for p in self.panels_of(guess) if p.get("cost", 0) is None]
         positive = f" ({classes[-1]!r} is the positive class)" if len(classes) == 2 else ""
         require_prices(panels, [*errors.values()], positive)
+        if not counted and costs and not any(any(row) for row in costs):
+            raise DataError(f"{argument('errors')}: all are 0, so no panel could pay; state one")
 
     def _cost(self, of: str, name: str, cost: Any) -> Any:
         if isinstance(cost, Mapping):  # as the YAML has it; checked there
