@@ -301,7 +301,6 @@ def test_an_empty_folder_is_refused():
 def test_results_of_a_table_in_its_own_folder_are_audited_there(capsys):
     own = Path("results/decide/clinic")
     shutil.copytree("results", own / "results")
-    (own / "answer.html").write_text("a copy")
     assert audit(*LOOK, "--sample", "0") == 0
     assert f"audit the results of {own} in that folder" in capsys.readouterr().out
     for path in (own, own / "results", own / SUMMARY):

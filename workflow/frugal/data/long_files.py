@@ -268,15 +268,13 @@ class LongFile:
             cells: Any = self.cells[column].astype(object).mask(absent)
             if is_number.sum() > (~absent).sum() / 2:
                 cells = cells.mask(is_number)  # numbers; what is none is refused below
-            days = days_of(cells)
+            days, zoned = days_of(cells), have_zones(cells)
+            if zoned.any():
+                problem = f"column {column!r} has a time without a zone, and others with one; write"
+                without = (~zoned & days.notna()).to_numpy()
+                self.refuse(without, column, f"{problem} all of them with a zone, or none")
             unread = (days.isna() | bool(is_number.any())) & cells.notna()
             allowed = "allowed is a number, or a date such as 2024-03-31"
             self.refuse(unread.to_numpy(), column, f"column {column!r} holds CELL; {allowed}")
-            zoned = have_zones(cells) | cells.isna()
-            if (zoned & cells.notna()).any():
-                problem = f"column {column!r} has a time without a zone, and others with one; write"
-                self.refuse(
-                    ~zoned.to_numpy(), column, f"{problem} all of them with a zone, or none"
-                )
             numbers = days.to_numpy(dtype=np.float64)
         return numbers
