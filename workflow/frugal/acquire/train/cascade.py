@@ -296,8 +296,9 @@ def fit_fixed_sets(
     else:
         sets = [rows.every if settings["panels"] == "all" else rows.base]
     judged = [_judged_alone(option, sets, beliefs, objective) for option in sets]
-    few = [_judged_alone(rows.base, [rows.base], beliefs, objective)]
-    options = [option for option in (judged if any(judged) else few) if option]
+    if not any(judged):  # few rows hold any panels together
+        judged = [_judged_alone(rows.base, [rows.base], beliefs, objective)]
+    options = [option for option in judged if option]
     return within_budgets(options, objective, budgets, most=1), beliefs
 
 
