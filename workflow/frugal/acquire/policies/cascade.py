@@ -175,17 +175,21 @@ class CascadePolicies(ThresholdRules):
     ) -> list[str]:
         """The risk in each state, and the window that leads to the decision or ends the search."""
         names = np.array([panel.name for panel in layout.actions], dtype=object)
-        states = zip(probability[:, 1].tolist(), acquired, available, strict=True)
-        return [
-            self._why(member, risk, acquired_set, acquired_set | ~can, names)
-            for risk, acquired_set, can in states
-        ]
+        closed = acquired | ~available
+        start = _start(list(self.sets[member]), acquired, ~closed).tolist()
+        states = zip(probability[:, 1].tolist(), start, acquired, closed, strict=True)
+        return [self._why(member, *state, names) for state in states]
 
     def _why(
-        self, k: int, risk: float, acquired_set: np.ndarray, closed: np.ndarray, names: np.ndarray
+        self,
+        k: int,
+        risk: float,
+        start: int,
+        acquired_set: np.ndarray,
+        closed: np.ndarray,
+        names: np.ndarray,
     ) -> str:
         risk_text, within = f"risk {100 * risk:.3g} %", ""
-        (start,) = _start(list(self.sets[k]), acquired_set[None], ~closed[None])
         for t in range(start, self.sets.shape[1]):
             low, high = float(self.low[k, t]), float(self.high[k, t])
             if (self.sets[k, t] & ~closed).any():
