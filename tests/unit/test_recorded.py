@@ -1,6 +1,7 @@
 """Rows that a protocol recorded: their probabilities are known."""
 
 import json
+import runpy
 from dataclasses import replace
 
 import frugal
@@ -194,3 +195,24 @@ def test_records_of_an_answers_design_are_judged_by_its_probabilities(tmp_path):
     pd.concat([old, new]).to_csv(path.with_suffix(".csv"), index=False)
     with pytest.raises(DataError, match="row 801 of the file, holds panels that the protocol"):
         frugal.decide(frugal.load(path, config=SMALL, recorded=earlier), agents=PLAIN)
+
+
+def test_where_a_protocol_made_all_rows_no_cause_is_tested_or_hidden():
+    """Answers depend on a trait, so by any fitted law other questions would be causes."""
+    made = runpy.run_path(str(CLINIC.with_name("questionnaire.py")))
+    draw = np.random.default_rng(0)
+    log = made["logged"](made["people"](600, draw), draw)
+    answer = frugal.decide(
+        log,
+        label="disorder",
+        free=["q1", "q2", "first_two"],
+        prices=dict.fromkeys(made["ITEMS"][2:], 1),
+        errors={"missed": 4000, "false alarm": 1000},
+        recorded=made["RULE"],
+        config=SMALL,
+        agents=["always"],
+    )
+    assert answer.document["graph"] == "known"
+    assert answer.document["tipping_gamma"] is None
+    assert "The protocol states the probability of every record" in answer.summary()
+    assert "missingness of" not in answer.summary()

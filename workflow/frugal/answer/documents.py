@@ -8,7 +8,7 @@ import pandas as pd
 
 from frugal.answer import support as supports
 from frugal.answer.candidates import PRACTICE
-from frugal.answer.evidence import Judged
+from frugal.answer.evidence import Evidence, Judged
 from frugal.answer.examples import examples_of
 from frugal.answer.part import parts
 from frugal.answer.requirements import Variant, variant_of
@@ -55,13 +55,20 @@ def document_of(judged: Judged) -> dict[str, Any]:
         ),
         "flows": flows_of(tree, panels),
         "graph": {
-            "state": "refuted" if evidence.refused else "widened" if evidence.added else "held",
+            "state": _graph_state(evidence),
             "added": [_cause(entry, data) for entry in evidence.added],
             "refused": [_cause(entry, data) for entry in evidence.refused],
             "before": None if judged.before is None else _brief(judged.before),
             "untested": [data.actions[j].name for j in untested(evidence.assumed)],
         },
     }
+
+
+def _graph_state(evidence: Evidence) -> str:
+    """Whether the records agree with the assumed causes of gaps; known: a design made all rows."""
+    if not evidence.law.habitual.any():
+        return "known"
+    return "refuted" if evidence.refused else "widened" if evidence.added else "held"
 
 
 def _recommendation(judged: Judged) -> dict[str, Any]:
@@ -76,6 +83,7 @@ def _recommendation(judged: Judged) -> dict[str, Any]:
     names = [panel.name for panel in data.actions]
     of_costs = (*data.unit_cost_names, *ExtraCosts.of(data).names, REFERRED)
     linear = candidates.score == "cost"  # what follows holds for costs alone
+    hidden = linear and bool(record_law.habitual.any())  # a known law hides no cause
     k, paid = len(classes), [j for j, name in enumerate(names) if name not in data.fees]
     wrong = [a + d * k + c for d, c in np.argwhere(candidates.errors.T).tolist()]
     wrong = wrong if data.numeric is None else []
@@ -109,7 +117,7 @@ def _recommendation(judged: Judged) -> dict[str, Any]:
         "rows": len(weight),
         "effective_rows": effective_sample_size(weight * labelled),
         "rows_for_margin": _number(rows_for_margin(chosen)),
-        "tipping_gamma": _number(tipping_gamma(chosen, gamma)) if linear else None,
+        "tipping_gamma": _number(tipping_gamma(chosen, gamma)) if hidden else None,
         "most_gamma": gamma,
         "prices": {
             name: [_number(end) for end in price_range(chosen, along, unit_costs[name])]

@@ -224,6 +224,8 @@ def _rests(choice: Mapping[str, Any], classes: Sequence[str]) -> str:
     read = " ".join([read, *_of_parts("rests", shown)])
     if untested := graph["untested"]:
         read += f" Too few rows to test causes of the missingness of {listed(untested[:SHOWN])}."
+    if graph["state"] == "known":
+        return f"{read} The protocol states the probability of every record; no cause is assumed."
     if graph["state"] == "held":
         exceptions = [words for part in parts() if part.agrees and (words := part.agrees(shown))]
         start = f"Apart from {joined(exceptions)}, the" if exceptions else "The"

@@ -330,8 +330,13 @@ def contradictions(missingness: RecordLaw) -> Sequence[Added]:
 
 
 def untested(missingness: RecordLaw) -> list[int]:
-    """Incomplete panels of which too few rows are recorded, or lack them, to test any cause."""
+    """Incomplete panels of which too few rows are recorded, or lack them, to test any cause.
+
+    None where a design recorded all rows, as there is nothing to test.
+    """
     panels = []
+    if not missingness.habitual.any():
+        return panels
     for j in np.flatnonzero(~missingness.observed.all(axis=0)):
         recorded = missingness.observed[missingness.usable(int(j)) & missingness.habitual, j]
         if min(recorded.sum(), (~recorded).sum()) < LEAST_ROWS:
