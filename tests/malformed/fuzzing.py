@@ -282,9 +282,8 @@ def _calls() -> Iterator[tuple[str, dict[str, Any], Callable[..., Any], int]]:
     given = {"policy": _bundle(), "cases": pd.read_csv(StringIO(CASES)), **advised}
     yield "advise", given, frugal.advise, 4
     yield "save", {"folder": Path("kept")}, _policy().save, 2
-    yield "to_onnx", {"path": Path("a.onnx")}, _policy().to_onnx, 2
-    to_sql = {"path": Path("a.sql"), "table": "cases", "id_column": None}
-    yield "to_sql", to_sql, _policy().to_sql, 2
+    exported = {"path": Path("a.sql"), "table": "cases", "id_column": None}
+    yield "export", exported, _policy().export, 2
     yield "description", {"path": Path("a.yaml")}, _table_of_frame().description, 2
     yield "load_policy", {"folder": _bundle(), "function": None}, frugal.load_policy, 2
     yield "transport", {"cases": cases, "id_column": None}, _answer().transport, 1

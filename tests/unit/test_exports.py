@@ -132,13 +132,13 @@ def require_same(found: pd.DataFrame, advice: pd.DataFrame) -> None:
 
 
 def test_a_select_says_what_advise_says(policy, advice, cases, tmp_path):
-    query = policy.to_sql(tmp_path / "policy.sql", table="a visit", id_column="patient")
+    query = policy.export(tmp_path / "policy.sql", table="a visit", id_column="patient")
     found = in_sqlite(query, cases, "a visit").set_index("patient")
     require_same(found.loc[advice.index], advice)
 
 
 def test_a_short_reader_of_the_rules_says_what_advise_says(policy, advice, cases, tmp_path):
-    rules = json.loads(policy.to_rules(tmp_path / "policy.json").read_bytes())
+    rules = json.loads(policy.export(tmp_path / "policy.json").read_bytes())
     some = slice(0, N, 8)
     found = [READER.advice(rules, case) for case in cases[some].to_dict("records")]
     names = ["next", "predicted", *(f"probability {name}" for name in policy.classes)]
@@ -160,7 +160,7 @@ def test_of_three_classes_the_votes_of_the_policies_count(tmp_path):
     )
     policy = frugal.decide(table, agents=["fixed"]).policy("fixed")
     cases = frame.drop(columns="ill")
-    query = policy.to_sql(tmp_path / "policy.sql")
+    query = policy.export(tmp_path / "policy.sql")
     require_same(in_sqlite(query, cases), policy.advise(cases))
 
 
@@ -174,17 +174,17 @@ def test_a_panel_that_no_record_of_such_cases_holds_is_not_offered(answer, cases
     vars(policy)["_read"] = replace(bundle, unsupported=(old, with_lactate))
     advice = policy.advise(some)
     assert advice["next"].tolist() != before
-    require_same(in_sqlite(policy.to_sql(tmp_path / "policy.sql"), some), advice)
+    require_same(in_sqlite(policy.export(tmp_path / "policy.sql"), some), advice)
 
 
 def test_a_case_that_advise_refuses_has_no_advice(answer, cases, tmp_path):
     policy, case = answer.policy("mine"), cases[:1].assign(age="")
     with pytest.raises(DataError, match="the panel 'arrival' is free"):
         policy.advise(case)
-    found = in_sqlite(policy.to_sql(tmp_path / "policy.sql"), case)
+    found = in_sqlite(policy.export(tmp_path / "policy.sql"), case)
     assert found[["next", "predicted", "probability pneumonia"]].isna().all(axis=None)
     assert found["crp"].tolist() == case["crp"].tolist()  # whose columns are in the result
-    rules = json.loads(policy.to_rules(tmp_path / "policy.json").read_bytes())
+    rules = json.loads(policy.export(tmp_path / "policy.json").read_bytes())
     with pytest.raises(ValueError, match="known at the start"):
         READER.advice(rules, case.iloc[0].to_dict())
 
@@ -201,12 +201,12 @@ def test_names_that_a_query_could_misread(tmp_path):
     cases = frame.drop(columns="next").assign(c1=np.arange(n).astype(str))
     cases[name] = cases[name].mask(rng.random(n) < 0.3)
     cases[name] = cases[name].mask(rng.random(n) < 0.3, cases[name].str.upper())
-    query = policy.to_sql(tmp_path / "a.sql", id_column="c1")
+    query = policy.export(tmp_path / "a.sql", id_column="c1")
     require_same(in_sqlite(query, cases), policy.advise(cases, id_column="c1"))
     with pytest.raises(pd.errors.DatabaseError, match="no such column"):
         in_sqlite(query, cases.drop(columns=name))
     with pytest.raises(DataError, match="query has two columns named 'next'"):
-        policy.to_sql(tmp_path / "b.sql", id_column="next")
+        policy.export(tmp_path / "b.sql", id_column="next")
 
 
 def shown(dictionary: Path, case: dict[Any, Any]) -> set[str]:
@@ -233,7 +233,7 @@ def shown(dictionary: Path, case: dict[Any, Any]) -> set[str]:
 
 def test_a_form_shows_the_panels_that_the_policy_orders(answer, folder, tmp_path):
     policy = answer.policy("mine")
-    form = policy.to_redcap(tmp_path / "form.csv")
+    form = policy.export(tmp_path / "form.csv")
     known = (
         pd.read_csv(folder / "visits.csv", dtype=str).dropna().drop(columns=["pneumonia", "ward"])
     )
@@ -247,12 +247,12 @@ def test_a_form_shows_the_panels_that_the_policy_orders(answer, folder, tmp_path
         assert ordered == shown(form, case) & {*fields.values()}
         seen.add(frozenset(ordered))
     assert len(seen) > 3
-    everyone = answer.policy("fixed").to_redcap(tmp_path / "fixed.csv").read_text()
+    everyone = answer.policy("fixed").export(tmp_path / "fixed.csv").read_text()
     assert "[" not in everyone  # no question depends on another
     with pytest.raises(
         DataError, match=r"'cascade' orders by a predicted .* fixed, fixed_set, rule"
     ):
-        answer.policy("cascade").to_redcap(tmp_path / "cascade.csv")
+        answer.policy("cascade").export(tmp_path / "cascade.csv")
 
 
 def test_the_command_writes_what_the_ending_says(answer, tmp_path, capsys):

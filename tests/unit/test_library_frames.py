@@ -333,9 +333,9 @@ def test_the_pages_blocks_of_python_run(monkeypatch, tmp_path):
     shares = policy.predict_proba(frame.head(3))
     np.testing.assert_allclose(shares.sum(axis=1), 1)
     assert policy.classes == ["no", "yes"]
-    with pytest.raises(DataError, match=r"allowed is a new name that ends in \.onnx"):
-        policy.to_onnx("policy.json")
-    assert policy.to_onnx(tmp_path / "policy.onnx").stat().st_size > 0
+    with pytest.raises(DataError, match=r"policy\.txt has no ending of a policy's file; allowed"):
+        policy.export("policy.txt")
+    assert policy.export(tmp_path / "policy.onnx").stat().st_size > 0
 
 
 def test_a_name_with_a_comma_is_quoted_where_an_answer_lists_panels():

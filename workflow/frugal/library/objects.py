@@ -296,64 +296,31 @@ class _Advises(WithHelp):
         return self._warned(cases)[[f"belief {name}" for name in self.classes]].to_numpy()
 
     @door
-    def to_onnx(self, path: str | Path) -> Path:
-        """Write the policy as an ONNX graph, as `frugal export` does; the path.
-
-        Raises:
-            DataError: the name does not end in .onnx, is there already, or the policy is of a kind
-                that other systems cannot run.
-        """
-        return self._export("to_onnx", path, ".onnx")
-
-    @door
-    def to_sql(
-        self, path: str | Path, *, table: str = "cases", id_column: str | None = None
+    def export(
+        self, path: str | Path, *, table: str | None = None, id_column: str | None = None
     ) -> Path:
-        """Write the policy as one SELECT of standard SQL; the path.
-
-        Its result has a row for each case: the next panel, what is predicted, and the probability
-        of each class.
+        """Write the policy for other systems, as `frugal export` does; the path.
 
         Args:
-            path: ends in .sql.
-            table: with the columns of the cases by their names; NULL is not acquired.
-            id_column: names the cases; by default the result has all their columns.
+            path: its ending says how: .sql is one SELECT of standard SQL, whose result has the next
+                panel, what is predicted, and the probability of each class; .json are rules
+                (docs/reference/rules.md); .csv is a data dictionary of REDCap, of a policy that
+                does not order by predicted probabilities; .onnx is a graph.
+            table: in SQL, with the columns of the cases by their names; NULL is not acquired. By
+                default cases.
+            id_column: in SQL, names the cases; by default the result has all their columns.
 
         Raises:
-            DataError: the name does not end in .sql, is there already, or the policy is of a kind
+            DataError: the name has another ending or is there already, or the policy is of a kind
                 that other systems cannot run.
         """
-        return self._export("to_sql", path, ".sql", table=table, id_column=id_column)
-
-    @door
-    def to_rules(self, path: str | Path) -> Path:
-        """Write the policy as rules in JSON, see docs/reference/rules.md; the path.
-
-        Raises:
-            DataError: the name does not end in .json, is there already, or the policy is of a kind
-                that other systems cannot run.
-        """
-        return self._export("to_rules", path, ".json")
-
-    @door
-    def to_redcap(self, path: str | Path) -> Path:
-        """Write the panels as questions of REDCap, each with its branching logic; the path.
-
-        Raises:
-            DataError: the name does not end in .csv, is there already, or the policy orders by
-                predicted probabilities.
-        """
-        return self._export("to_redcap", path, ".csv")
-
-    def _export(self, verb: str, path: str | Path, ending: str, **how: Any) -> Path:
         place = Path(path)
-        if place.suffix != ending or place.exists():
-            raise DataError(f"path is {str(place)!r}; allowed is a new name that ends in {ending}")
-        with extras_named(verb):
+        if place.exists():
+            raise DataError(f"path is {str(place)!r}; allowed is a new name")
+        with extras_named("export"):
             from frugal.acquire.exports import exported
 
-            content = exported(self._read, place, **how)
-        place.write_bytes(content)
+            place.write_bytes(exported(self._read, place, table=table, id_column=id_column))
         return place
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from frugal.acquire.bundles import policy_folder, read_bundle
 from frugal.acquire.exports import ENDINGS, exported
 from frugal.core.arguments import command_parser
-from frugal.core.errors import DataError, say
+from frugal.core.errors import say
 from frugal.core.schema_check import as_item
 from frugal.results.manifests import write_apart
 
@@ -36,12 +36,8 @@ def export_command(words: list[str]) -> int:
     parser.add_argument("--table", metavar="NAME", help="of the cases, in SQL (default: cases)")
     parser.add_argument("--id", metavar="COLUMN", help="names the cases, in SQL")
     args = parser.parse_args(words)
-    stated = {"table": args.table, "id_column": args.id}
-    how = {name: word for name, word in stated.items() if word is not None}
-    if how and args.file.suffix != ".sql":
-        raise DataError(f"--table and --id apply to SQL alone; {args.file} does not end in .sql")
     bundle = read_bundle(policy_folder(args.bundle))
-    content = exported(bundle, args.file, **how)
+    content = exported(bundle, args.file, table=args.table, id_column=args.id)
     write_apart(args.file, content)
     columns, panels, classes = (
         ", ".join(map(as_item, names))

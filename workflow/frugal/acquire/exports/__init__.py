@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from frugal.acquire.bundles import CaseBundle, export_policy
 from frugal.acquire.exports.redcap import redcap_file
@@ -18,18 +17,24 @@ ENDINGS: dict[str, tuple[str, Callable[..., bytes]]] = {
 }
 
 
-def exported(bundle: CaseBundle, path: Path, **how: Any) -> bytes:
+def exported(bundle: CaseBundle, path: Path, **of_sql: str | None) -> bytes:
     """The content of a file with a policy.
 
     Args:
         bundle: of the policy.
         path: of the file.
-        how: further arguments, by its ending.
+        of_sql: `table` and `id_column`, where they are stated.
 
     Raises:
-        DataError: the ending means nothing, or the policy is of a kind that it does not allow.
+        DataError: the ending means nothing or takes no such argument, or the policy is of a kind
+            that it does not allow.
     """
+    how = {name: word for name, word in of_sql.items() if word is not None}
     if path.suffix not in ENDINGS:
         endings = "; ".join(f"{ending} for {words}" for ending, (words, _) in ENDINGS.items())
         raise DataError(f"{path} has no ending of a policy's file; allowed are {endings}")
+    if how and path.suffix != ".sql":
+        raise DataError(
+            f"{path} does not end in .sql; a table and a column that names cases apply to SQL alone"
+        )
     return ENDINGS[path.suffix][1](bundle, **how)
