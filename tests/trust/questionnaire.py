@@ -134,11 +134,13 @@ def summary(runs: list[dict[str, Any]]) -> None:
     print(table.to_string(float_format="%.2f"))
     for of in runs[0]["judged"]:
         judged, real = (np.array([one[part][of] for one in runs]) for part in ("judged", "true"))
+        wide = judged[:, 1] > 0
+        judged, real = judged[wide], real[wide]
         apart, near = judged[:, 0] - real[:, 0], np.hypot(judged[:, 1], real[:, 1]) * TWO_SIDED
         print(
-            f"{of}: {(np.abs(apart) <= near).sum()} of {len(runs)} intervals hold, judged "
-            f"{judged[:, 0].mean():.2f} ± {TWO_SIDED * judged[:, 1].mean():.2f}, mean error "
-            f"{apart.mean():.2f}"
+            f"{of}: {(np.abs(apart) <= near).sum()} of {len(near)} intervals with a width hold, "
+            f"judged {judged[:, 0].mean():.2f} ± {TWO_SIDED * judged[:, 1].mean():.2f}, mean error "
+            f"{apart.mean():.2f} ± {TWO_SIDED * apart.std(ddof=1) / len(apart) ** 0.5:.2f}"
         )
     for key in ("policy", "state"):
         print(pd.Series([one[key] for one in runs]).value_counts().to_dict())
