@@ -150,6 +150,7 @@ def path_probability(paths: Paths, missingness: RecordLaw) -> Float[np.ndarray, 
     bounded, see `bounded_probability`.
     """
     n, a = paths.order.shape
+    least = 0.0 if missingness.known else least_probability(n)
     probability = np.full((n, a + 1), np.nan)
     probability[:, 0] = 1.0
     for step in range(1, a + 1):
@@ -166,7 +167,7 @@ def path_probability(paths: Paths, missingness: RecordLaw) -> Float[np.ndarray, 
         before = probability[:, step - 1]
         represented = float((1 / before[paths.requests(step)]).sum())
         probability[going, step] = bounded_probability(
-            chance, before[going], represented, least_probability(n)
+            chance, before[going], represented, least
         )
     return probability
 

@@ -162,11 +162,16 @@ class RecordLaw:
 
     def _fitted(self, chosen: Sequence[int]) -> np.ndarray:
         """p(R_S = 1 | causes) of incomplete panels among rows that no design recorded. (n,)"""
-        if self.protocol is not None and self.protocol.designed.all():
+        if self.known:
             return np.ones(len(self.fold))
         later = [j for j in chosen if self.requires[j]]
         result = self._joint([j for j in chosen if not self.requires[j]])
         return np.prod([result, *(self.panel[j] for j in later)], axis=0)
+
+    @cached_property
+    def known(self) -> bool:
+        """Whether a design recorded every row, so nothing is fitted."""
+        return self.protocol is not None and bool(self.protocol.designed.all())
 
     @cached_property
     def habitual(self) -> Bool[np.ndarray, " n"]:

@@ -78,6 +78,7 @@ def learn(
     beliefs = rows.beliefs(rows.settings.repeats, linear=settings["linear"])
     path = _growing(rows, panel_order(rows, permutation_importance(rows)))
     informed = objective.knowing(beliefs.belief(path[-1]))
+    path = list(filter(rows.held, path))
     sets = Sets.of(path, beliefs)
     at = np.arange(settings["windows"]) / settings["windows"]
     cuts = np.unique(np.quantile(sets.probability[0], at[1:]).round(6))
@@ -95,7 +96,7 @@ def of_classes(sets: ClassSets, settings: Mapping[str, Any]) -> ClassWindows:
     """The best stopping rule along one order of panels, of more than two classes."""
     rows = [beliefs.rows for beliefs in sets.beliefs]
     importance = np.sum([permutation_importance(of_class) for of_class in rows], axis=0)
-    path = _growing(rows[0], panel_order(rows[0], importance))
+    path = list(filter(rows[0].held, _growing(rows[0], panel_order(rows[0], importance))))
     at = np.arange(1, settings["windows"]) / settings["windows"]
     cuts = np.unique(np.quantile(sets.least(path[0]), at).round(6))
     windows = [(low, high) for low in (0.0, *cuts) for high in (np.inf, *cuts[cuts > low])]

@@ -354,7 +354,7 @@ def searched_sets(beliefs: SetBeliefs, *, most: int) -> list[PanelSet]:
         if not promising:
             break
         fitted = _with_losses(beliefs, fitted, promising[: most - len(fitted)])
-    return sorted(fitted, key=_in_order)
+    return sorted(filter(rows.held, fitted), key=_in_order)
 
 
 def _with_losses(
@@ -409,7 +409,9 @@ def _guessed(
     for panels in sorted(chosen, key=_in_order):
         for p in singles:
             larger = panels | {p}
-            if larger not in fitted and rows.grows(panels, p) and rows.reduced(larger) == larger:
+            if larger in fitted or not rows.held(larger):
+                continue
+            if rows.grows(panels, p) and rows.reduced(larger) == larger:
                 log_odds, more = (
                     beliefs.of(panels).log_odds,
                     beliefs.of(rows.base | {p}).log_odds - start,

@@ -116,7 +116,7 @@ class ClassSets:
     def searched(self, most: int) -> dict[PanelSet, float]:
         """Sets and their cost: no panel, all, and a forward search; at most so many."""
         rows, chosen = self.rows, self.rows.base
-        tried = {panels: self.cost(panels) for panels in (chosen, self.every)}
+        tried = {panels: self.cost(panels) for panels in (chosen, self.every) if rows.held(panels)}
         while len(tried) < most:
             grown = [chosen | {p} for p in rows.offered if rows.grows(chosen, p)]
             grown = [g for g in grown if g not in tried and self.able(g).sum() >= LEAST_ROWS]

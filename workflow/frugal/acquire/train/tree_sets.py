@@ -156,6 +156,10 @@ class FoldedRows:
         """Whether a panel adds a column to a set."""
         return bool((self.adds[panel] & ~self.columns(panels)).any())
 
+    def held(self, panels: Iterable[int]) -> bool:
+        """Whether some unit can have all of a set; no record shows what else would come of it."""
+        return bool(self.world.available[:, sorted(panels)].all(axis=1).any())
+
     def bits(self, panels: Iterable[int]) -> Bool[np.ndarray, " a"]:
         """The set, one entry for each panel."""
         return np.isin(np.arange(self.world.panels), sorted(panels))
