@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from frugal.acquire.policies import cascade, permutation
 from frugal.acquire.policies.cascade import CascadePolicies, learned_cascades
 from frugal.acquire.train.cascade import Sets, Walk, fit_cascades
 from frugal.acquire.train.payoff import Objective, best_window
@@ -73,6 +74,20 @@ def test_a_front_has_the_best_cascade_within_each_budget(front):
     best = 2 * true / (0.1 + 0.3 * 0.5 + rate)
     assert abs(f1[cascades.index(affordable)] - best) < 0.02
     assert f1[cascades.index(affordable)] > f1[0] + 0.1
+
+
+@pytest.mark.parametrize("learn", [cascade.learn, permutation.learn])
+def test_sets_that_no_record_holds_are_not_ordered(learn):
+    """Of two cheap panels that both tell, each record has one at most."""
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 2, 1200)
+    values = label[:, None] + rng.normal(size=(1200, 3)) * [9, 1, 1]
+    one = np.eye(2, dtype=bool)[rng.integers(0, 2, 1200)]
+    world = cases.of_values(values, np.eye(3, dtype=bool)[1:], label, [0.01, 0.01], one)
+    settings = {**cases.CASCADE, "windows": 4, "linear": False}
+    objective = cases.objective("cost", world)
+    made = learn(cases.rows_of(world), objective, settings, np.array([np.inf]))
+    assert made.arrays["sets"].sum(axis=2).max() == 1
 
 
 def test_plans_end_where_the_stored_policies_end(front):

@@ -8,7 +8,7 @@ from frugal.core.errors import GraphError
 from frugal.judge.choice import choose, judged, price_range, supported, tipping_gamma
 from frugal.judge.policy_tree import LINES, Node, lines_of
 from frugal.judge.semi_offline import Paths, bounded_probability, path_probability
-from frugal.learn.record_law import LABEL, Causes, RecordLaw, untested, widened
+from frugal.learn.record_law import LABEL, Causes, KnownLaw, RecordLaw, untested, widened
 from scipy.special import expit
 
 PRICE, ERRORS = np.array([1.0, 2.0]), np.array([[0.0, 4.0], [10.0, 0.0]])
@@ -191,6 +191,16 @@ def test_hidden_causes_that_tip_the_answer_are_found_by_bisection():
     gamma = tipping_gamma(chosen, 50.0)
     assert np.isnan(gamma) or gamma > 1
     assert np.isnan(tipping_gamma(chosen, 1.0 + 1e-9)) or gamma <= 1.0 + 1e-9
+
+
+def test_probabilities_that_are_known_are_not_cut():
+    x, y, observed = world(np.random.default_rng(3), 300)
+    law, both = law_of(x, y, observed), np.array([[True, True]])
+    share = np.where(x[:, :1] > 0, 0.02, 0.1)
+    law.protocol = KnownLaw(np.ones(300, dtype=bool), both, share)
+    paths = play("fixed", x, observed).within(law)
+    asked = paths.held > 0
+    assert path_probability(paths, law)[asked, 1].tolist() == share[asked, 0].tolist()
 
 
 def test_cut_weights_represent_as_many_records_as_before():
