@@ -66,7 +66,7 @@ def document_of(judged: Judged) -> dict[str, Any]:
 
 def _graph_state(evidence: Evidence) -> str:
     """Whether the records agree with the assumed causes of gaps; known: a design made all rows."""
-    if not evidence.law.habitual.any():
+    if evidence.law.known:
         return "known"
     return "refuted" if evidence.refused else "widened" if evidence.added else "held"
 
@@ -83,7 +83,7 @@ def _recommendation(judged: Judged) -> dict[str, Any]:
     names = [panel.name for panel in data.actions]
     of_costs = (*data.unit_cost_names, *ExtraCosts.of(data).names, REFERRED)
     linear = candidates.score == "cost"  # what follows holds for costs alone
-    hidden = linear and bool(record_law.habitual.any())  # a known law hides no cause
+    hidden = linear and not record_law.known  # which hides no cause
     k, paid = len(classes), [j for j, name in enumerate(names) if name not in data.fees]
     wrong = [a + d * k + c for d, c in np.argwhere(candidates.errors.T).tolist()]
     wrong = wrong if data.numeric is None else []

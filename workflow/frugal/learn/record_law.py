@@ -171,7 +171,7 @@ class RecordLaw:
     @cached_property
     def known(self) -> bool:
         """Whether a design recorded every row, so nothing is fitted."""
-        return self.protocol is not None and bool(self.protocol.designed.all())
+        return not self.habitual.any()
 
     @cached_property
     def habitual(self) -> Bool[np.ndarray, " n"]:
@@ -340,7 +340,7 @@ def untested(missingness: RecordLaw) -> list[int]:
     None where a design recorded all rows, as there is nothing to test.
     """
     panels = []
-    if not missingness.habitual.any():
+    if missingness.known:
         return panels
     for j in np.flatnonzero(~missingness.observed.all(axis=0)):
         recorded = missingness.observed[missingness.usable(int(j)) & missingness.habitual, j]
@@ -353,7 +353,7 @@ def _tests(missingness: RecordLaw) -> Sequence[Added]:
     finite = np.isfinite(missingness.values)
     always = np.flatnonzero(finite.all(axis=0) & (np.ptp(missingness.values, axis=0) > 0))
     tests = []
-    if not missingness.habitual.any():
+    if missingness.known:
         return tests
     for j, causes in enumerate(missingness.causes):
         recorded = missingness.observed[:, j]
