@@ -1,21 +1,22 @@
 """Which of twelve language models answers: intervals, their width, and the policy that is named.
 
-  OMP_NUM_THREADS=1 python -m tests.trust.which_model [DRAWS] [ANSWERS]
+  OMP_NUM_THREADS=1 python -m tests.trust.which_model [DRAWS] [ANSWERS] [trusting]
 
-The log of `docs/notebooks/which_model.ipynb`: 10,000 requests, one or two scores of each. Scores are
-Gaussian in each class and correlated, so the risks here are exact for any models. In DRAWS logs
-six fixed policies are judged as `decide` judges its own (`judge.choice`), against their cost on
-400,000 complete requests, and by self-normalised importance sampling: on rows that called just the
-policy's models, and on all rows that hold their scores. In ANSWERS logs `decide` names a policy,
-whose cost on complete requests is compared with the best order of one or two models, with the best
-window of risk. Prints the numbers of `docs/results/worth.md`.
+A log like that of `docs/notebooks/which_model.ipynb`: 10,000 requests, one or two scores of each.
+Scores are Gaussian in each class and correlated, so the risks here are exact for any models. In
+DRAWS logs six fixed policies are judged as `decide` judges its own (`judge.choice`), against their
+cost on 400,000 complete requests, and by self-normalised importance sampling: on rows that called
+just the policy's models, and on all rows that hold their scores. In ANSWERS logs `decide` names a
+policy, whose cost on complete requests is compared with the best order of one or two models, with
+the best window of risk. With `trusting` the label's regression takes the policies' probabilities
+nearly as they are. Prints the numbers of `docs/results/worth.md`.
 """
 
 import sys
 import time
 import warnings
 from dataclasses import dataclass
-from itertools import product
+from itertools import permutations, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -23,6 +24,7 @@ import frugal
 import numpy as np
 import pandas as pd
 import yaml
+from frugal.judge import semi_offline
 from frugal.judge.choice import judged
 from frugal.judge.semi_offline import Paths
 from frugal.learn.record_law import Causes, KnownLaw, RecordLaw
@@ -153,8 +155,8 @@ def draw(windows: list[tuple[float, float]], seed: int) -> np.ndarray:
     protocol = KnownLaw(np.ones(ROWS, dtype=bool), HELD, chances(requests.topic))
     causes, fold = [Causes((0,))] * 12, np.arange(ROWS) % 5
     law = RecordLaw(held, values, requests.label, fold, causes, provides, protocol=protocol)
-    found, beside = [], zip(POLICIES, windows, strict=True)
-    for models, window in beside:
+    found = []
+    for models, window in zip(POLICIES, windows, strict=True):
         path = followed(requests, held, models, *window)
         each = judged({"policy": path}, law, known, PRICE, ERRORS, practice="practice")
         ours = (np.nan, np.nan)
@@ -201,12 +203,10 @@ def answer(seed: int) -> tuple[str, float, float, bool]:
     shown = pd.DataFrame({"topic": cases.topic, "length": cases.length}).reindex(
         columns=["topic", "length", *MODELS]
     )
-    while (chosen := np.asarray(found.best.next(shown), dtype=object) != "stop").any():
-        asked = np.asarray(found.best.next(shown), dtype=object)
+    while np.isin(chosen := np.asarray(found.best.next(shown), dtype=object), MODELS).any():
         for m, model in enumerate(MODELS):
-            shown.loc[asked == model, model] = cases.score[asked == model, m]
-            paid += PRICE[m] * (asked == model)
-        assert chosen.any()
+            shown.loc[chosen == model, model] = cases.score[chosen == model, m]
+            paid += PRICE[m] * (chosen == model)
     decided = (np.asarray(found.best.predict(shown)) == "yes").astype(np.int64)
     true = float((paid + ERRORS[cases.label, decided]).mean())
     row = found.outcomes.set_index("agent").loc[found.document["policy"]]
@@ -217,32 +217,43 @@ def answer(seed: int) -> tuple[str, float, float, bool]:
 def main() -> None:
     """Print."""
     warnings.simplefilter("ignore")
-    draws, answers = map(int, [*sys.argv[1:], *DEFAULTS[len(sys.argv) - 1 :]])
+    draws, answers = map(int, [*sys.argv[1:3], *DEFAULTS[len(sys.argv) - 1 :]])
+    if "trusting" in sys.argv:
+        for precision in ("AT_END", "DECIDED", "FOLLOWED", "COVARIATE"):
+            setattr(semi_offline, precision, 1e6)
     sample = drawn(TUNED, np.random.default_rng(1))
     windows = [tuned(sample, models)[:2] for models in POLICIES]
     every = drawn(TRUTH, np.random.default_rng(2))
     shown = np.ones((TRUTH, 12), dtype=bool)
-    truth = [
-        float(cost(followed(every, shown, models, *window), every.label).mean())
+    paths = [
+        followed(every, shown, models, *window)
         for models, window in zip(POLICIES, windows, strict=True)
     ]
+    costs = np.stack([cost(path, every.label) for path in paths])
+    truth, groups = costs.mean(axis=1), 2 * every.topic + every.label
     if draws:
         found = np.stack([draw(windows, seed) for seed in range(draws)])
         value, error = found[..., 0], found[..., 1]
-        held = np.abs(value - np.array(truth)[:, None]) <= TWO_SIDED * error
+        held = np.abs(value - truth[:, None]) <= TWO_SIDED * error
         for k, models in enumerate(POLICIES):
             name = " then ".join(MODELS[m] for m in models)
             ratio = error[:, k, 0].mean() / error[:, k, 1:].mean(axis=0)
             cover = held[:, k].mean(axis=0)
             print(f"{name}: cost {truth[k]:.3f}, error {error[:, k, 0].mean():.3f}", end="; ")
             print(f"covers {cover[0]:.3f} (SNIPS {cover[1]:.3f}, {cover[2]:.3f})", end="; ")
-            print(f"width of {ratio[0]:.2f} and {ratio[1]:.2f}")
-    orders = [(a,) for a in range(12)] + [(a, b) for a, b in product(range(12), repeat=2) if a != b]
+            print(f"width of {ratio[0]:.2f} and {ratio[1]:.2f}", end="; ")
+            inside = [
+                costs[k, groups == group].var() * (groups == group).mean() for group in range(6)
+            ]
+            print(f"variance within topic and label {sum(inside) / costs[k].var():.2f}")
+    orders = [*product(range(12)), *permutations(range(12), 2)]
     best, models = min((tuned(sample, models)[2], models) for models in orders)
     print(f"best order: {[MODELS[m] for m in models]}, {best:.3f}")
     for seed in range(answers):
         sentence, true, seconds, inside = answer(seed)
-        print(f"{sentence}: {true:.3f}, {true / best - 1:+.1%}; {seconds:.0f} s; {inside}", flush=True)
+        print(
+            f"{sentence}: {true:.3f}, {true / best - 1:+.1%}; {seconds:.0f} s; {inside}", flush=True
+        )
 
 
 if __name__ == "__main__":

@@ -130,7 +130,7 @@ def test_a_notebook_is_short(path: Path):
 def test_the_gallery_shows_a_small_picture_of_each_notebook():
     index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     linked = re.findall(r"^- \[!\[.+?\]\(figures/(.+?)\)\]\(notebooks/(\w+)\.ipynb\)", index, re.M)
-    assert len(ALL) == 11
+    assert len(ALL) == 12
     assert sorted(linked) == [(f"gallery/{path.stem}.png", path.stem) for path in ALL]
     for picture, _ in linked:
         path = ROOT / "docs" / "figures" / picture

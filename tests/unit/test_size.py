@@ -11,7 +11,7 @@ LINES = {  # what git has under a path → most lines, and in which those of stu
     "workflow/frugal/**.py": 103_200,  # goal: 87,000 with the rules
     "core": 59_200,  # goal: 58,000, and 1,500 for values of panels and records, exports, formats
     "workflow/rules/*.smk": 2_290,  # goal: 1,800
-    "tests/**.py": 72_730,  # goal: 58,000
+    "tests/**.py": 73_200,  # goal: 58,000; two notebooks take 430 to measure
     "config.yaml": 200,
 }
 OF_A_STUDY = 8_000

@@ -166,9 +166,7 @@ def path_probability(paths: Paths, missingness: RecordLaw) -> Float[np.ndarray, 
             chance[rows] = missingness.probability(panels)[going[rows]]
         before = probability[:, step - 1]
         represented = float((1 / before[paths.requests(step)]).sum())
-        probability[going, step] = bounded_probability(
-            chance, before[going], represented, least
-        )
+        probability[going, step] = bounded_probability(chance, before[going], represented, least)
     return probability
 
 
