@@ -157,7 +157,7 @@ class FoldedRows:
         return bool((self.adds[panel] & ~self.columns(panels)).any())
 
     def held(self, panels: Iterable[int]) -> bool:
-        """Whether some unit can have all of a set; no record shows what else would come of it."""
+        """Whether some unit can have all of a set, so that a record may show it."""
         return bool(self.world.available[:, sorted(panels)].all(axis=1).any())
 
     def bits(self, panels: Iterable[int]) -> Bool[np.ndarray, " a"]:
