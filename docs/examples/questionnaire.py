@@ -38,4 +38,4 @@ def logged(rows: pd.DataFrame, draw: np.random.Generator) -> pd.DataFrame:
             drawn = (lot >= chance) & (lot < chance + entry["probability"])
             chance += entry["probability"]
             asked.loc[inside & drawn, entry["panels"]] = True
-    return rows.assign(**rows[ITEMS].where(asked))
+    return rows.assign(**{item: rows[item].where(asked[item]) for item in ITEMS})
