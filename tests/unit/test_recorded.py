@@ -101,7 +101,7 @@ def test_rows_that_are_not_as_the_protocol_states_are_named():
         known_law(few, data, observed)
     column = {"first_row": 201, "strata": [{"where": {}, "record": [entry(["A"], "a")]}]}
     gaps = replace(data, values=np.where(data.columns_observed(observed), data.values, np.nan))
-    with pytest.raises(DataError, match="names column 'a'; allowed are columns that all rows"):
+    with pytest.raises(DataError, match="names column 'a'; allowed are free columns that all rows"):
         known_law(column, gaps, observed)
     much = {"first_row": 201, "strata": [{"where": {}, "record": [entry(["A"], "age")]}]}
     with pytest.raises(DataError, match="probabilities below 0, or above 1 in sum"):

@@ -78,8 +78,8 @@ def _known(column: str, data: Table) -> Float[np.ndarray, " n"]:
     names = [name for name, able in zip(data.columns, complete, strict=True) if able]
     if column not in names:
         raise DataError(
-            f"recorded: the protocol names column {column!r}; allowed are columns that all rows "
-            f"have: {listed(names)}"
+            f"recorded: the protocol names column {column!r}; allowed are free columns that "
+            f"all rows have: {listed(names)}"
         )
     return data.values[:, data.columns.index(column)]
 
