@@ -297,7 +297,7 @@ def test_the_design_is_a_protocol_within_the_money(chain):
     assert rows is not None
     assert len(rows) == len(protocol["strata"])
     sure, unsure = {"by_design": 0.6}, {**choice, "state": "short_list", "objective": "f1"}
-    said = section("design", {**unsure, "design": {**design, "sure": sure}}).sentences[0]
+    said = section("design", {**unsure, "design": {**design, "sure": sure}}).sentences[-1]
     assert "another policy is better by at most" in said
     assert said.endswith("good enough with probability 0.60.")
     alone = {**choice, "short_list": ["never"], "design": {"cases": 300, "protocol": None}}

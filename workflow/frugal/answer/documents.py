@@ -65,10 +65,13 @@ def document_of(judged: Judged) -> dict[str, Any]:
 
 
 def _graph_state(evidence: Evidence) -> str:
-    """Whether the records agree with the assumed causes of gaps; known: a design made all rows."""
+    """Whether the records agree with the assumed causes of gaps, if a design did not make all."""
     if evidence.law.known:
         return "known"
-    return "refuted" if evidence.refused else "widened" if evidence.added else "held"
+    if evidence.refused or evidence.added:
+        return "refuted" if evidence.refused else "widened"
+    gaps = int((~evidence.observed.all(axis=0)).sum())
+    return "untested" if len(untested(evidence.assumed)) == gaps else "held"
 
 
 def _recommendation(judged: Judged) -> dict[str, Any]:

@@ -189,6 +189,7 @@ def _sure(choice: Mapping[str, Any], unit: str) -> str:
         margin=choice["margin"],
         value_of_knowing=f"{value:.3f} of F1" if of_f1 else of_cost(value, 0.0, unit),
         cheaper="better" if of_f1 else "cheaper",
+        others="that could be evaluated" if choice["left_out"] else "tried",
         refuted=refuted,
     )
     rows = choice["rows_for_margin"]
@@ -224,6 +225,8 @@ def _rests(choice: Mapping[str, Any], classes: Sequence[str]) -> str:
     read = " ".join([read, *_of_parts("rests", shown)])
     if untested := graph["untested"]:
         read += f" Too few rows to test causes of the missingness of {listed(untested[:SHOWN])}."
+    if graph["state"] == "untested":
+        return read
     if graph["state"] == "known":
         return f"{read} The protocol states the probability of every record; no cause is assumed."
     if graph["state"] == "held":

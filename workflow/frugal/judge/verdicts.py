@@ -106,6 +106,7 @@ def how_sure(
     margin: float,
     value_of_knowing: str,
     cheaper: str = "cheaper",
+    others: str = "tried",
     refuted: bool = False,
 ) -> str:
     """The state of a policy in a sentence or two, with its number.
@@ -117,14 +118,15 @@ def how_sure(
         margin: share of the cost that counts as nothing.
         value_of_knowing: expected value of perfect information, in words.
         cheaper: comparative that holds of no other policy.
+        others: which policies were compared.
         refuted: as of `state_of`.
     """
     name = policies[0]
     if state == "best":
-        return f"Best: no other policy tried is {cheaper} than {name} (95 %)."
+        return f"Best: no other policy {others} is {cheaper} than {name} (95 %)."
     if state == "good_enough":
         return (
-            f"Good enough: no other policy tried is {cheaper} than {name} by more than {most}; "
+            f"Good enough: no other policy {others} is {cheaper} than {name} by more than {most}; "
             f"the margin is {percent(margin)} (95 %)."
         )
     if state == "open":

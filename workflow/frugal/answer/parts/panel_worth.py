@@ -58,7 +58,8 @@ def _content(judged: Judged) -> dict[str, Any] | None:
         },
     )
     shares, ordered = candidates.outcomes[policy].shares(a), evidence.shares(judged.handed_out)
-    paid, today = _paid(judged), candidates.outcomes[PRACTICE].shares(a)
+    judged_shares = np.where(shares > 0, shares, 1.0)
+    paid, today = _paid(judged) * ordered / judged_shares, candidates.outcomes[PRACTICE].shares(a)
     price, changes = evidence.table.action_cost, shares * _changes(evidence, policy)
     return {
         "panels": {
@@ -120,7 +121,7 @@ def _intervals(
 
 
 def _paid(judged: Judged) -> Float[np.ndarray, " a"]:
-    """Money for each panel a case by the named policy, set-ups left out. (a,)"""
+    """Money for each panel a case by the policies that were judged, set-ups left out. (a,)"""
     candidates, extra = judged.chosen.candidates, judged.evidence.extra
     outcome, a = candidates.outcomes[judged.chosen.policy], len(candidates.price)
     paid = outcome.shares(a) * candidates.price
