@@ -474,7 +474,7 @@ FILES: dict[str, File] = {
             csv(texts(occ=_occ(word))), {"occ": _occ(word)}, remark="may mean no value"
         )
         for word in (
-            "None",
+            *("None", "Nicht gemacht", "k. A.", "non fait", "sin datos"),
             "Not recorded",
             "-",
             "n.a.",

@@ -31,6 +31,9 @@ MAY_BE_NO_VALUE = re.compile(
     r"[-–—*_]+|n[./ ]{0,2}[ad]\.?|[<(]?(none|nil|empty|blank|void|unk|unknown|undefined)[>)]?"
     r"|(not|no|un)[ _-]?(recorded|known|done|measured|tested|available|applicable|reported"
     r"|performed|specified|stated|value|data|result|answer|entry)|#[a-z]+(/0)?[!?]"
+    r"|(nicht|un)[ _-]?(gemacht|gemessen|durchgeführt|erhoben|bekannt|bestimmt|getestet|verfügbar)"
+    r"|k\.? ?a\.?|keine? (angaben?|werte?|daten)|inconnue?|non[ _-](fait|réalisé|mesuré)e?"
+    r"|(sin|no) (datos?|valor|realizad[oa]|medid[oa])|desconocid[oa]|sconosciut[oa]|onbekend"
 )
 # Those that among numbers mean no value; others, such as "none", may be the lowest number
 NO_NUMBER = re.compile(r"[-–—*_]+|n[./ ]{0,2}[ad]\.?|not[ _-]?\w+|un(recorded|known|tested)")
