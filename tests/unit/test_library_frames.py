@@ -177,8 +177,9 @@ def test_policies_that_no_record_follows_have_no_answer():
 
 
 def test_errors_that_cost_nothing_are_refused_by_the_argument():
+    terms: dict[str, Any] = TERMS | {"errors": {"missed": 0, "false alarm": 0}}
     with pytest.raises(DataError, match=r"^errors: all are 0, so no panel could pay"):
-        frugal.load(visits(), **TERMS | {"errors": {"missed": 0, "false alarm": 0}})
+        frugal.load(visits(), **terms)
 
 
 def test_a_table_of_few_rows_has_an_open_answer_or_a_refusal():
