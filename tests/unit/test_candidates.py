@@ -303,6 +303,8 @@ def test_the_design_is_a_protocol_within_the_money(chain):
     alone = {**choice, "short_list": ["never"], "design": {"cases": 300, "protocol": None}}
     (sentence,) = section("design", alone).sentences
     assert sentence.startswith("No design of further cases: one policy alone may be the best, so")
+    (sentence,) = section("design", alone | {"left_out": ["always"]}).sentences
+    assert sentence.endswith("too few records show two policies that may be best.")
 
 
 def test_the_design_states_what_records_of_each_kind_are_worth(chain):

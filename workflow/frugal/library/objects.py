@@ -302,10 +302,10 @@ class _Advises(WithHelp):
         """Write the policy for other systems, as `frugal export` does; the path.
 
         Args:
-            path: its ending says how: .sql is one SELECT of standard SQL, whose result has the next
-                panel, what is predicted, and the probability of each class; .json are rules
-                (docs/reference/rules.md); .csv is a data dictionary of REDCap, of a policy that
-                does not order by predicted probabilities; .onnx is a graph.
+            path: its ending sets the format: .sql is one SELECT of standard SQL, whose result has
+                the next panel, the predicted class, and the probability of each class; .json are
+                rules (docs/reference/rules.md); .csv is a data dictionary of REDCap, of a policy
+                that does not order by predicted probabilities; .onnx is a graph.
             table: in SQL, with the columns of the cases by their names; NULL is not acquired. By
                 default cases.
             id_column: in SQL, names the cases; by default the result has all their columns.

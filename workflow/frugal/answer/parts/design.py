@@ -200,9 +200,9 @@ def _sentences(shown: Shown) -> list[str]:
         return []
     if design["protocol"] is None:
         return [
-            "No design of further cases: one policy alone may be the best, so more records "
-            "would not change the choice."
-            if len(choice["short_list"]) == 1
+            "No design of further cases: one policy alone may be the best, so more records are "
+            "not expected to change the choice."
+            if len(choice["short_list"]) == 1 and not choice["left_out"]
             else "No design of further cases: too few records show two policies that may be best."
         ]
     rows = _table(shown)

@@ -58,9 +58,10 @@ def _content(judged: Judged) -> dict[str, Any] | None:
         },
     )
     shares, ordered = candidates.outcomes[policy].shares(a), evidence.shares(judged.handed_out)
-    judged_shares = np.where(shares > 0, shares, 1.0)
-    paid, today = _paid(judged) * ordered / judged_shares, candidates.outcomes[PRACTICE].shares(a)
+    today = candidates.outcomes[PRACTICE].shares(a)
     price, changes = evidence.table.action_cost, shares * _changes(evidence, policy)
+    each = np.divide(_paid(judged), shares, out=price.copy(), where=shares > 0)  # when ordered
+    paid = ordered * each
     return {
         "panels": {
             name: {
